@@ -63,17 +63,21 @@ def prepare(
     begin with language and split.
     """
     corpus, out = Path(corpus), Path(out).resolve()
-    utterances, problems = [], []
+    sets, problems = {}, []
     for part in find_data_dirs(corpus, log):
         require_sound(part.path)
         if not (part.path / "text").is_file():
             raise UserError(f"{part.path}: no text; expected a Kaldi data directory with the words of each utterance")
-        found, wrong = read_utterances(part.path, out / "audio", log)
-        utterances += [replace(one, language=_language(one, part, languages), split=part.split) for one in found if one.text]
+        found, wrong = read_utterances(part.path, out / "audio", log, parts)
+        sets[part.path] = [
+            replace(one, language=_language(one, part, languages), split=part.split) for one in found if one.text
+        ]
         problems += wrong + [(f"{part.path}/text, {one.id}", "no text") for one in found if not one.text]
         log.info("%s: %d utterances in %s", part.split, len(found), part.path)
-    utterances = of_languages(utterances, languages, f"corpus={corpus}", log, EXPECTED)
-    utterances = with_distinct_ids(utterances, "data directories", log)
+    everything = [one for several in sets.values() for one in several]
+    used = {one.language for one in of_languages(everything, languages, f"corpus={corpus}", log, EXPECTED)}
+    sets = {path: [one for one in several if one.language in used] for path, several in sets.items()}
+    utterances = with_distinct_ids(sets, "data directories", log)
     return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts, tags, limit)
 
 

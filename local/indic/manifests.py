@@ -35,7 +35,7 @@ from pyspeech.commands.terminal import some
 from pyspeech.data.cut_files import copy_recording
 from pyspeech.data.manifests import Utterance
 from pyspeech.data.problems import report_problems
-from pyspeech.engine.parts import Parts, in_parts
+from pyspeech.engine.parts import Parts, file_state, in_parts
 from pyspeech.errors import UserError
 from pyspeech.text.tags import DEFAULT_TAGS
 
@@ -63,20 +63,22 @@ def prepare(
     corpus: a manifest, or a folder. languages: codes (hi-IN) or names of those to take, all where empty; one alone is that of
     utterances of which nothing says any. tags, problems, limit, and what is returned and raised, as
     `local.indic.transcribed.write_corpus`. Lines that are no use are problems, too. Ids are those of the manifests, else the
-    names of audio files; where two manifests have one of the same, all begin with language and set.
+    names of audio files; where two manifests have one of the same, all begin with language and set (`with_distinct_ids`).
     """
     corpus, out = Path(corpus), Path(out).resolve()
-    found, name = Found(), f"corpus={corpus}"
+    found, sets, name = Found(), {}, f"corpus={corpus}"
     for manifest in find_manifests(corpus, log):
         before = len(found.utterances)
         read_manifest(manifest, languages, out / "audio", limit, found)
-        log.info("%s: %d utterances in %s", manifest.split or "all sets", len(found.utterances) - before, manifest.path)
+        sets[manifest.path] = found.utterances[before:]
+        log.info("%s: %d utterances in %s", manifest.split or "all sets", len(sets[manifest.path]), manifest.path)
     if found.silent:
         log.warning("%s: %d cuts without a supervision are left out", name, found.silent)
-    utterances = _copied(found, log, parts)
-    if not utterances:
+    failed = _failed_copies(found, log, parts)
+    sets = {path: [one for one in several if one.audio not in failed] for path, several in sets.items()}
+    if not any(sets.values()):
         report_problems(name, out, found.problems, len(found.problems), False, log)
-    utterances = with_tests(with_distinct_ids(utterances, "manifests", log), log)
+    utterances = with_tests(with_distinct_ids(sets, "manifests", log), log)
     utterances = of_languages(utterances, languages, name, log, EXPECTED)
     return write_corpus(utterances, out, log, name, skip_bad, found.problems, DEV_SHARE, parts, tags, limit)
 
@@ -136,8 +138,8 @@ def named_language(names: Sequence[str]) -> str | None:
     return None
 
 
-def _copied(found, log, parts):
-    """The utterances, without those whose recording cannot be copied: that is a problem."""
+def _failed_copies(found, log, parts):
+    """Copy recordings; the paths of copies that cannot be made, each a problem of its own."""
     if found.copies:
         log.info("%d recordings are copied: commands, transforms, or a channel of several", len(found.copies))
 
@@ -146,14 +148,20 @@ def _copied(found, log, parts):
         try:
             copy_recording(cut, target)
         except UserError as error:
+            Path(target).unlink(missing_ok=True)  # an earlier one, so that a resumed stage tries again
             return str(error)
         return ""
 
     named = {Path(target).stem: (target, cut) for target, cut in found.copies.items()}
-    made = in_parts(parts, "copies of recordings", copy, named, inputs=lambda item: item[0], files=_files, log=log)
-    failed = {named[name][0]: problem for name, problem in made.items() if problem}
+    made = in_parts(parts, "copies of recordings", copy, named, inputs=_inputs, files=_files, log=log)
     found.problems += [(f"recording {named[name][1].recording.id}", problem) for name, problem in made.items() if problem]
-    return [one for one in found.utterances if one.audio not in failed]
+    return {named[name][0] for name, problem in made.items() if problem}
+
+
+def _inputs(item):
+    """Of a copy: its path, which says its recording, and the state of the files that this is in."""
+    target, cut = item
+    return target, [file_state(source.source) for source in cut.recording.sources if source.type == "file"]
 
 
 def _files(item):

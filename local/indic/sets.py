@@ -1,12 +1,13 @@
 """The sets of a corpus whose utterances, files or folders say their language and split: which of them are used."""
 
 import logging
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from local.indic.languages import choose_codes
+from pyspeech.commands.terminal import some
 from pyspeech.data.manifests import Utterance
 from pyspeech.errors import UserError
 
@@ -57,9 +58,32 @@ def of_languages(
     return [one for one in utterances if one.language in usable]
 
 
-def with_distinct_ids(utterances: Sequence[Utterance], what: str, log: logging.Logger) -> list[Utterance]:
-    """The utterances, all with language and split before their ids where two have the same; what: they come from."""
-    if len({one.id for one in utterances}) == len(utterances):
-        return list(utterances)
-    log.info("several %s have utterances of the same name: all begin with language and set", what)
-    return [replace(one, id=f"{one.language}-{one.split}-{one.id}") for one in utterances]
+def with_distinct_ids(sets: Mapping[Path, Sequence[Utterance]], what: str, log: logging.Logger) -> list[Utterance]:
+    """The utterances of {path: its utterances}, all with language and split before their ids where two of the paths have one
+    of the same; else those alone that are told apart by it, which a path has several times. what: the paths are."""
+    holders = Counter(name for several in sets.values() for name in {one.id for one in several})
+    if any(count > 1 for count in holders.values()):
+        log.info("several %s have utterances of the same name: all begin with language and set", what)
+        return [_begun(one) for several in sets.values() for one in several]
+    return [one for path, several in sets.items() for one in _told_apart(path, several, log)]
+
+
+def _told_apart(path, utterances, log):
+    """The utterances of one path: of those of the same name, the ones of different languages or sets begin with these."""
+    counts = Counter(one.id for one in utterances)
+    if len(counts) == len(utterances):
+        return utterances
+    begun = Counter(_begun(one).id for one in utterances if counts[one.id] > 1)
+    told = [begun[_begun(one).id] == 1 for one in utterances]
+    same = {one.id for one in utterances if begun[_begun(one).id] > 1}
+    for names, outcome in (
+        ({one.id for one, alone in zip(utterances, told, strict=True) if alone}, "these begin with language and set"),
+        (same, "they are left out; give each a name of its own"),
+    ):
+        if names:
+            log.warning("%s: has several utterances of the same name (%s): %s", path, some(sorted(names)), outcome)
+    return [_begun(one) if alone else one for one, alone in zip(utterances, told, strict=True)]
+
+
+def _begun(utterance):
+    return replace(utterance, id=f"{utterance.language}-{utterance.split}-{utterance.id}")

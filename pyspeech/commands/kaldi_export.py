@@ -100,11 +100,11 @@ def collect(manifests, folder):
             source = json.dumps(cut.recording.to_dict(), sort_keys=True)
             key = name, hashlib.md5(source.encode()).hexdigest()
             if key not in places and cut.supervisions:
-                places[key] = place_of(cut, Path(manifest), folder, *key)
+                places[key] = place_of(cut, folder, *key)
                 check_length(where, cut.recording, places[key])
                 durations[name] = cut.recording.duration
             silent += not cut.supervisions
-            utterances += [utterance(cut, one, name, places[key]) for one in cut.supervisions]
+            utterances += [utterance(where, cut, one, name, places[key]) for one in cut.supervisions]
     if not utterances:
         raise UserError(f"{', '.join(manifests)}: no utterance; expected cuts with supervisions")
     if silent:
@@ -112,20 +112,25 @@ def collect(manifests, folder):
     return utterances, durations
 
 
-def utterance(cut, supervision, recording, audio):
+def utterance(where, cut, supervision, recording, audio):
     from pyspeech.kaldi.reading import KaldiUtterance
 
-    start = max(cut.start + supervision.start, 0.0)
-    end = start + supervision.duration  # lhotse's own `end` is rounded
+    begin = cut.start + supervision.start
+    end = begin + supervision.duration  # lhotse's own `end` is rounded
+    start, last = max(begin, 0.0), min(end, cut.recording.duration)
+    if start >= last:
+        raise UserError(
+            f"{where}: supervision {supervision.id} is from {begin:g} s to {end:g} s of recording {cut.recording.id}, which "
+            f"has {cut.recording.duration:g} s; expected a part of it: mend it or leave it out"
+        )
     whole = start == 0 and round(end * cut.recording.sampling_rate) >= cut.recording.num_samples
-    end = min(end, cut.recording.duration)
     return KaldiUtterance(
         id=cut.id if len(cut.supervisions) == 1 else supervision.id,
         recording=recording,
         audio=audio,
         speaker=supervision.speaker,
         start=None if whole else start,
-        end=None if whole else end,
+        end=None if whole else last,
         text=supervision.text,
         language=supervision.language,
         gender=supervision.gender,
@@ -140,29 +145,26 @@ def check_length(where, recording, path):
     from pyspeech.data.audio_checks import OVERSHOOT
 
     found = soundfile.info(os.fsencode(path)).duration  # pyright: ignore[reportArgumentType]
-    if abs(found - recording.duration) > OVERSHOOT:
+    if round(abs(found - recording.duration), 9) > OVERSHOOT:  # 4.4 - 3.9 is more than 0.5
         raise UserError(
             f"{where}: recording {recording.id} has {found:.2f} s of audio, not {recording.duration:.2f} s ({path}); "
             "prepare the corpus again"
         )
 
 
-def place_of(cut, manifest, folder, name, digest):
+def place_of(cut, folder, name, digest):
     """Entry of a cut's recording in wav.scp: its file, or a copy that Kaldi can read."""
     from pyspeech.data.audio_files import safe_name
     from pyspeech.data.cut_files import copy_recording
 
     source = cut.recording.sources[0]
-    if source.type == "file" and not os.path.exists(source.source):  # as from the folder of the manifest
-        source.source = str(manifest.parent / source.source)
     plain = len(cut.recording.sources) == 1 and source.type == "file" and not cut.recording.transforms
     if plain and kaldi_reads(source.source):
         return os.path.abspath(source.source)
     target = folder.absolute() / "wav" / f"{safe_name(name)}.{digest[:8]}.wav"
     if kaldi_path(target) is None:
         raise UserError(f"{target}: wav.scp cannot hold this path; choose another folder")
-    if not target.exists():
-        copy_recording(cut, target)
+    copy_recording(cut, target)  # one of an earlier export may be of other audio
     return str(target)
 
 

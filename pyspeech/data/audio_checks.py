@@ -148,12 +148,13 @@ def utterance_check():
         properties, problem = check_file(utterance.audio) if segment is None else check_recording(utterance.audio)
         if problem:
             return None, problem
-        length = length_of(utterance, properties["duration"])  # pyright: ignore[reportOptionalSubscript]
-        if segment and segment.end > properties["duration"] + OVERSHOOT:  # pyright: ignore[reportOptionalSubscript]
+        # Differences in nanoseconds: 6.0 - 5.9 is less than 0.1.
+        length = round(length_of(utterance, properties["duration"]), 9)  # pyright: ignore[reportOptionalSubscript]
+        if segment and round(segment.end - properties["duration"], 9) > OVERSHOOT:  # pyright: ignore[reportOptionalSubscript]
             return None, f"a segment to {segment.end:g} s; its recording ends at {properties['duration']:.2f} s"  # pyright: ignore[reportOptionalSubscript]
         if length < SHORTEST:
             return None, f"a segment of {length:.3f} s of audio"
-        if utterance.stated is not None and abs(length - utterance.stated) > OVERSHOOT:
+        if utterance.stated is not None and round(abs(length - utterance.stated), 9) > OVERSHOOT:
             return None, f"{length:.2f} s of audio; its corpus says {utterance.stated:g} s"
         return properties, None
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspeech.audio.moved import relocated
 from pyspeech.errors import UserError
 from pyspeech.files import text_lines
 
@@ -22,12 +23,13 @@ TEXTS = ("text", "speaker", "language", "gender")  # of a supervision
 
 def read_cuts(path: Path | str) -> Iterator[tuple[str, MonoCut]]:
     """The cuts of a manifest (JSON lines, or a JSON array) that lie in one recording and channel, each with what messages call
-    it: its line, or number. UserError for a file that cannot be read, and for the first entry that is no such cut.
+    it: its line, or number. Audio that was moved with the manifest is found. UserError for a file that cannot be read, and for
+    the first entry that is no such cut.
     """
     if not str(path).endswith((*LINES, *WHOLE)):
         raise UserError(f"{path}: expected a lhotse manifest of cuts, *.jsonl or *.jsonl.gz")
     for where, entry in read_entries(path):
-        yield where, cut_of(where, entry)
+        yield where, cut_of(where, entry, Path(path).parent)
 
 
 def read_entries(path: Path | str, problems: list[tuple[str, str]] | None = None) -> Iterator[tuple[str, Any]]:
@@ -63,13 +65,16 @@ def _parsed(where, text, problems):
         return []
 
 
-def cut_of(where: str, entry: Any) -> MonoCut:
-    """The cut of an entry of a manifest; UserError, which begins with `where`, for what is none."""
+def cut_of(where: str, entry: Any, folder: Path | str | None = None) -> MonoCut:
+    """The cut of an entry of a manifest; UserError, which begins with `where`, for what is none.
+
+    folder: of the manifest, for audio that was moved with it.
+    """
     from lhotse.serialization import deserialize_item
 
     _check(where, entry)
     try:
-        return deserialize_item(entry)
+        return deserialize_item(entry if folder is None else relocated(entry, folder))
     except Exception as error:  # lhotse raises nearly every kind
         reason = " ".join(str(error).split())[:160]
         raise UserError(f"{where}: not a cut that lhotse reads ({type(error).__name__}: {reason})") from error

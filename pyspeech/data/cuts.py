@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pyspeech.audio.io import stream_audio
-from pyspeech.audio.rxfilenames import is_extended
+from pyspeech.audio.rxfilenames import is_command, is_extended
 from pyspeech.errors import UserError
 
 if TYPE_CHECKING:
@@ -45,13 +45,16 @@ def read_samples(cut: Cut, sampling_rate: int) -> np.ndarray:
 
 
 def plain_file(cut: Any) -> str | None:
-    """The path of the file that a cut is a piece of, as it is, or the command that puts it out; None for what needs lhotse."""
+    """The path of the file that a cut is a piece of, as it is, or the command that puts it out; None for what needs lhotse:
+    also for a file whose name would be taken for a command."""
     recording = getattr(cut, "recording", None)
     if recording is None or len(recording.sources) != 1 or not all(map(_only_resamples, recording.transforms or [])):
         return None
     if not isinstance(cut.channel, int) and sorted(cut.channel) != sorted(recording.channel_ids):
         return None
     source = recording.sources[0]
+    if source.type == "file" and is_command(source.source):
+        return None
     return {"file": source.source, "command": f"{source.source} |"}.get(source.type)
 
 

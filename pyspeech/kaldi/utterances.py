@@ -1,7 +1,8 @@
 """The utterances of a Kaldi data directory, with audio that can be read in pieces.
 
 A relative path of wav.scp is taken from the present folder or one above the data directory. Its commands are run, as Kaldi
-does, and what they print, as what archives hold, is kept as 16-bit WAV.
+does, and what they print, as what archives hold, is kept as 16-bit WAV. It is made again each time: what a command prints
+may have changed.
 """
 
 import hashlib
@@ -10,22 +11,36 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspeech.audio.io import read_audio
-from pyspeech.audio.rxfilenames import extracted, is_extended
+from pyspeech.audio.rxfilenames import extracted, file_of, is_command, is_extended
 from pyspeech.data.audio_checks import check_file
 from pyspeech.data.audio_files import READABLE, as_int16, copy_mono, safe_name, write_audio
 from pyspeech.data.manifests import Segment, Utterance
+from pyspeech.engine.parts import Parts, file_state, in_parts
 from pyspeech.errors import UserError
 from pyspeech.kaldi.reading import read_data_dir
 from pyspeech.kaldi.rules import speaker_order
 
 
-def read_utterances(folder: Path, audio: Path, log: logging.Logger) -> tuple[list[Utterance], list[tuple[str, str]]]:
+class _Copy(NamedTuple):
+    """What is to be a WAV file: an entry of wav.scp, the path of the WAV, and the Hz of a file of several channels or of an
+    unusual format; None for a command or an archive."""
+
+    place: str
+    target: Path
+    rate: int | None
+
+
+def read_utterances(
+    folder: Path, audio: Path, log: logging.Logger, parts: Parts | None = None
+) -> tuple[list[Utterance], list[tuple[str, str]]]:
     """([Utterance, ...], [(recording, what is wrong), ...]) of a data directory that keeps the rules.
 
     Languages are as utt2lang has them, and the set is train. audio: folder for WAV files of recordings that are no files
-    which all can read a part of. Utterances of recordings with a problem are not among them.
+    which all can read a part of; parts: of a stage, which makes these once. Utterances of recordings with a problem are not
+    among them.
     """
     warning = speaker_order(folder)
     if warning:
@@ -35,6 +50,7 @@ def read_utterances(folder: Path, audio: Path, log: logging.Logger) -> tuple[lis
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
         usable = pool.map(lambda place: _usable(*place, folder, audio, segmented), places.items())  # pyright: ignore[reportCallIssue]
         found = dict(zip(places, usable, strict=True))
+    found = _copied(found, log, parts)
     utterances = [
         Utterance(
             id=one.id,
@@ -54,14 +70,11 @@ def read_utterances(folder: Path, audio: Path, log: logging.Logger) -> tuple[lis
 
 
 def _usable(recording, place, folder, audio, segmented):
-    """(path of a recording's audio, what is wrong with it or None)."""
+    """(path of a recording's audio or its _Copy, what is wrong with it or None)."""
     target = audio / f"{safe_name(recording)}.{hashlib.md5(f'{folder.resolve()} {place}'.encode()).hexdigest()[:8]}.wav"
     place = located(place, folder)
     if is_extended(place):
-        try:
-            return str(target), None if target.exists() else _extract(place, target)
-        except UserError as error:
-            return None, str(error)
+        return _Copy(place, target, None), None
     if not segmented:
         return place, None  # whole files are looked at by who writes the manifest
     properties, problem = check_file(place)
@@ -69,9 +82,37 @@ def _usable(recording, place, folder, audio, segmented):
         return None, f"{place}: {problem}"
     if properties["channels"] == 1 and properties["format"] in READABLE:  # pyright: ignore[reportOptionalSubscript]
         return place, None
-    if not target.exists():
-        copy_mono(place, target, properties["rate"])  # pyright: ignore[reportOptionalSubscript]
-    return str(target), None
+    return _Copy(place, target, properties["rate"]), None  # pyright: ignore[reportOptionalSubscript]
+
+
+def _copied(found, log, parts):
+    """`found`, {recording: what `_usable` says}, with the copies made, by all cores of the stage, and their paths in it."""
+    copies = {one.target.stem: one for one, _ in found.values() if isinstance(one, _Copy)}
+    problems = in_parts(parts, "recordings", _make, copies, inputs=_inputs, files=lambda copy: [copy.target], log=log)
+    return {
+        name: (str(one.target), problems[one.target.stem]) if isinstance(one, _Copy) else (one, problem)
+        for name, (one, problem) in found.items()
+    }
+
+
+def _make(copy):
+    """Write a copy; what is wrong with it, or None."""
+    problem = None
+    try:
+        if copy.rate is None:
+            problem = _extract(copy.place, copy.target)
+        else:
+            copy_mono(copy.place, copy.target, copy.rate)
+    except UserError as error:
+        problem = str(error)
+    if problem:
+        copy.target.unlink(missing_ok=True)  # an earlier one, so that a resumed stage tries again
+    return problem
+
+
+def _inputs(copy):
+    """What a copy depends on. Of a command it is not known: what a killed stage has of it stays."""
+    return copy, None if is_command(copy.place) else file_state(file_of(copy.place))
 
 
 def _extract(place, target):

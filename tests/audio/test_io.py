@@ -452,6 +452,28 @@ def test_lhotse_manifests(tmp_path):
         find_recordings([tmp_path / "cut.jsonl.gz"])
 
 
+def test_a_file_of_a_lhotse_manifest_is_no_command(tmp_path, monkeypatch):
+    """Whatever its name; where it is there, it is read."""
+    from lhotse import Recording as LhotseRecording
+
+    monkeypatch.chdir(tmp_path)
+    samples = noise(1, 8000, 1)[:, 0]
+    soundfile.write("a.wav", samples, 8000)
+    plain = LhotseRecording.from_file("a.wav")
+    plain.sources[0].source = "touch run |"
+    for item in (plain, plain.to_cut()):
+        (tmp_path / "x.jsonl").write_text(json.dumps(item.to_dict()) + "\n")
+        (recording,) = find_recordings([tmp_path / "x.jsonl"])
+        with pytest.raises(UserError, match="touch run"):
+            list(stream_audio(recording.path, 8000))
+    with pytest.raises(UserError, match="cannot read its audio .touch run"):
+        read_samples(plain.to_cut(), 8000)
+    (tmp_path / "a.wav").rename(tmp_path / "touch run |")
+    for found in (np.concatenate(list(stream_audio(recording.path, 8000))), read_samples(plain.to_cut(), 8000)):
+        np.testing.assert_allclose(found, samples, atol=1e-4)
+    assert not (tmp_path / "run").exists()
+
+
 def test_lhotse_manifests_of_commands_and_transforms(tmp_path):
     """Read as lhotse reads them; a command that fails is named."""
     from lhotse import Recording as LhotseRecording

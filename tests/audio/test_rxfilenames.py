@@ -116,7 +116,8 @@ class Refused(Exception):
 
 def kept(place, folder):
     """(samples, rate) of what a data directory keeps of a place in wav.scp; Refused where it is a problem."""
-    path, problem = utterances._usable("name", place, folder, folder / "audio", False)
+    found = {"name": utterances._usable("name", place, folder, folder / "audio", False)}
+    path, problem = utterances._copied(found, None, None)["name"]
     if problem:
         raise Refused(problem)
     samples, rate = soundfile.read(path, dtype="float32")

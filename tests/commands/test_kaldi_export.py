@@ -260,3 +260,109 @@ def test_a_length_that_is_not_that_of_the_audio_is_a_problem(tmp_path):
     kaldi_import.main(["--skip-bad", str(folder), str(tmp_path / "x.jsonl.gz")])
     assert "5.00 s of audio; its corpus says 99 s" in (tmp_path / "x_problems.txt").read_text()
     assert list(cuts_of(tmp_path / "x.jsonl.gz")) == ["a", "c"]
+
+
+@pytest.mark.parametrize("segmented", [False, True])
+def test_audio_that_was_replaced_is_imported_anew(tmp_path, segmented):
+    """The output of a command, and the mono copy of a stereo file."""
+    span = (0.5, 1.5) if segmented else (None, None)
+    stereo = tmp_path / "stereo.wav"
+    places = {"a": f"cat {tmp_path}/a.wav |", "b": str(stereo)}
+    rows = [KaldiUtterance(name, f"tape-{name}" if segmented else name, place, None, *span) for name, place in places.items()]
+    write_data_dir(tmp_path / "data", rows, {one.recording: 2.0 for one in rows})
+    (tmp_path / "data/utt2dur").unlink()
+    for seed, seconds in enumerate((2.0, 3.0)):
+        write_audio(tmp_path / "a.wav", seconds, 8000, seed=seed)
+        write_audio(stereo, samples=noise(seconds, 8000, 2, seed), rate=8000)
+        assert kaldi_import.main([str(tmp_path / "data"), str(tmp_path / "x.jsonl.gz")]) == 0
+        cuts = cuts_of(tmp_path / "x.jsonl.gz")
+        for name, path in (("a", tmp_path / "a.wav"), ("b", stereo)):
+            expected = soundfile.read(path, dtype="float32", always_2d=True)[0].mean(axis=1)
+            assert cuts[name].recording.duration == seconds
+            np.testing.assert_allclose(
+                read_samples(cuts[name], 8000), expected[4000:12000] if segmented else expected, atol=2e-5
+            )
+
+
+def test_a_segment_of_just_the_shortest_length_is_imported(tmp_path):
+    audio = write_audio(tmp_path / "a.wav", 6.0, 8000)
+    spans = [(5.9, 6.0), (5.0, 5.1), (0.0, 0.1), (1.0, 1.0999)]
+    rows = [KaldiUtterance(f"u{n}", "rec1", str(audio), None, *span) for n, span in enumerate(spans)]
+    write_data_dir(tmp_path / "data", rows, {"rec1": 6.0})
+    kaldi_import.main(["--skip-bad", str(tmp_path / "data"), str(tmp_path / "x.jsonl.gz")])
+    assert {name: cut.duration for name, cut in cuts_of(tmp_path / "x.jsonl.gz").items()} == dict.fromkeys(
+        ("u0", "u1", "u2"), 0.1
+    )
+    assert "u3: a segment of 0.100 s of audio" in (tmp_path / "x_problems.txt").read_text()
+
+
+def test_audio_that_moved_with_its_manifest_is_exported(tmp_path):
+    """A file, and the copy of a stereo one."""
+    folder = tmp_path / "exp/corpus"
+    rows = []
+    for name, channels in (("a", 1), ("b", 2)):
+        path = write_audio(folder / f"mixed/hi/{name}.wav", samples=noise(0.5, RATE, channels), rate=RATE)
+        rows.append((Utterance(name, str(path), "one", "hi-IN"), str(path), {"rate": RATE, "duration": 5512 / RATE}))
+    write_manifest(folder / "dev.jsonl.gz", rows)
+    (tmp_path / "exp").rename(tmp_path / "exp moved")
+    kaldi_export.main([str(tmp_path / "exp moved/corpus/dev.jsonl.gz"), str(tmp_path / "data")])
+    places = dict(line.split(maxsplit=1) for line in (tmp_path / "data/wav.scp").read_text().splitlines())
+    assert places["a"] == f"{tmp_path}/exp moved/corpus/mixed/hi/a.wav"
+    assert places["b"].startswith(f"{tmp_path}/data/wav/b.") and soundfile.info(places["b"]).frames == 5512
+
+
+def test_a_copy_of_an_earlier_export_is_made_anew(manifest, tmp_path):
+    for seed in (5, 6):
+        source = write_audio(tmp_path / "wav/c d.flac", 11023.5 / RATE, RATE, seed=seed)
+        kaldi_export.main([str(manifest), str(tmp_path / "data")])
+        (tmp_path / "data/utt2spk").unlink()
+        (copy,) = (tmp_path / "data/wav").iterdir()
+        np.testing.assert_array_equal(soundfile.read(copy)[0], soundfile.read(source)[0])
+
+
+def spanning(start, duration):
+    """A change of a manifest's first entry: its supervision, in a cut that begins at 0.5 s of 1.0 s."""
+
+    def change(cut):
+        cut.update(start=0.5, duration=0.4, id="c1")
+        cut["supervisions"][0].update(start=start, duration=duration, custom=None)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "start, duration, expected", [(-0.75, 0.5, (0.0, 0.25)), (-0.75, 1.0, (0.0, 0.75)), (0.25, 0.125, (0.75, 0.875))]
+)
+def test_a_supervision_that_begins_before_its_recording(manifest, tmp_path, start, duration, expected):
+    """It ends where it ends."""
+    odd = changed(manifest, tmp_path / "odd.jsonl.gz", spanning(start, duration))
+    kaldi_export.main([str(odd), str(tmp_path / "data")])
+    (line,) = (line for line in (tmp_path / "data/segments").read_text().splitlines() if line.split()[0].endswith("c1"))
+    assert tuple(map(float, line.split()[2:])) == expected
+
+
+@pytest.mark.parametrize("start, found", [(-2.0, "-1.5 s to -0.5 s"), (-1.5, "-1 s to 0 s"), (0.75, "1.25 s to 2.25 s")])
+def test_a_supervision_that_is_no_part_of_its_recording(manifest, tmp_path, start, found):
+    odd = changed(manifest, tmp_path / "odd.jsonl.gz", spanning(start, 1.0))
+    with one_line_error(f"odd.jsonl.gz, line 1: supervision .* is from {found} of recording .*, which has 0.99.* s; expected"):
+        kaldi_export.main([str(odd), str(tmp_path / "data")])
+
+
+@pytest.mark.parametrize("resampled", [False, True])
+def test_a_file_is_no_command_whatever_its_name(manifest, tmp_path, monkeypatch, resampled):
+    """One of such a name is read, and where none is there, that is said."""
+    monkeypatch.chdir(tmp_path)
+
+    def change(cut):
+        cut["recording"]["sources"][0]["source"] = "touch run |"
+        rates = {"source_sampling_rate": RATE, "target_sampling_rate": RATE}
+        cut["recording"].update({"transforms": [{"name": "Resample", "kwargs": rates}]} if resampled else {})
+
+    made = changed(manifest, tmp_path / "odd.jsonl.gz", change)
+    with one_line_error("cannot read its audio .touch run |touch run .: cannot be read as audio"):
+        kaldi_export.main([str(made), str(tmp_path / "data")])
+    source = write_audio(tmp_path / "touch run |", 11023.5 / RATE, RATE, format="WAV")
+    kaldi_export.main([str(made), str(tmp_path / "data")])
+    assert not (tmp_path / "run").exists()
+    (copy,) = (path for path in (tmp_path / "data/wav").iterdir() if "hi-IN" in path.name)
+    np.testing.assert_array_equal(soundfile.read(copy)[0], soundfile.read(source)[0])

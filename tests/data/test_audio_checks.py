@@ -6,11 +6,11 @@ import os
 import numpy as np
 import pytest
 import soundfile
-from tiny_audio import write_audio
+from tiny_audio import noise, write_audio
 
 from pyspeech.data import audio_checks
-from pyspeech.data.audio_checks import check_audio, check_file, check_utterances
-from pyspeech.data.manifests import Utterance
+from pyspeech.data.audio_checks import check_audio, check_file, check_utterances, utterance_check
+from pyspeech.data.manifests import Segment, Utterance
 from pyspeech.errors import UserError
 
 
@@ -76,3 +76,24 @@ def test_a_header_without_room_for_its_size_is_said(tmp_path):
     os.truncate(path, (1 << 32) + 100_000)
     with pytest.raises(UserError, match="long.wav: a WAV above 4 GiB whose header says 134217.73 s, there is more"):
         check_audio(path)
+
+
+@pytest.mark.parametrize("start, end", [(5.9, 6.0), (5.0, 5.1), (2.3, 2.4), (0.0, 0.1)])
+def test_a_segment_of_just_the_shortest_length_is_long_enough(tmp_path, start, end):
+    path = write_audio(tmp_path / "a.wav", 6.0)
+    check = utterance_check()
+    assert check(Utterance("a", str(path), "", "en", segment=Segment("a", start, end)))[1] is None
+    shorter = Utterance("a", str(path), "", "en", segment=Segment("a", start, end - 1e-4))
+    assert check(shorter)[1] == "a segment of 0.100 s of audio"
+
+
+def test_limits_that_lengths_just_keep(tmp_path):
+    """A corpus says half a second more than there is, a segment ends half a second late: rounding makes these no problem."""
+    check = utterance_check()
+    assert 4.4 - 3.9 > 0.5 and 0.68 > 0.18 + 0.5
+    audio = str(write_audio(tmp_path / "a.wav", samples=noise(3.9)))
+    assert check(Utterance("a", audio, "", "en", stated=4.4))[1] is None
+    assert check(Utterance("a", audio, "", "en", stated=4.401))[1] == "3.90 s of audio; its corpus says 4.401 s"
+    audio = str(write_audio(tmp_path / "b.wav", samples=noise(0.18)))
+    for end, problem in ((0.68, None), (0.681, "a segment to 0.681 s; its recording ends at 0.18 s")):
+        assert check(Utterance("b", audio, "", "en", segment=Segment("b", 0.0, end)))[1] == problem

@@ -12,6 +12,7 @@ from tool_harness import one_line_error
 
 from local.indic import kaldi
 from pyspeech.data.cuts import read_samples
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.kaldi.reading import KaldiUtterance
 from pyspeech.kaldi.writing import write_data_dir
@@ -80,6 +81,31 @@ def test_a_segment_of_a_stereo_recording_is_read_from_one_copy(corpus, tmp_path)
     assert len({cut.recording.sources[0].source for cut in cuts}) == 1
     expected = soundfile.read(path, dtype="float32")[0].mean(axis=1)[24000:]
     np.testing.assert_allclose(read_samples(cuts[3], 16000), expected, atol=2e-5)
+
+
+def test_recordings_are_made_anew_but_not_by_a_stage_that_resumes(corpus, tmp_path):
+    """A command runs once in a stage; a file that was replaced in between is copied again, and what failed is tried again."""
+    path, runs = tmp_path / "wav/train/train.wav", tmp_path / "runs"
+    ends = tmp_path / "status"
+    place = f"echo >> {runs}; cat {tmp_path}/wav/test/test-0.wav; exit $(cat {ends}) |"
+    (corpus / "test/wav.scp").write_text(
+        f"test-0 {place}\n" + "".join((corpus / "test/wav.scp").read_text().splitlines(keepends=True)[1:])
+    )
+
+    def prepared(status, seed, parts=None):
+        ends.write_text(str(status))
+        write_audio(path, samples=noise(2.0, channels=2, seed=seed))
+        counts = kaldi.prepare(corpus, tmp_path / "out", log, parts=parts)
+        expected = soundfile.read(path, dtype="float32")[0].mean(axis=1)[24000:]
+        np.testing.assert_allclose(read_samples(read_cuts(tmp_path / "out", "train")[3], 16000), expected, atol=2e-5)
+        return counts["hi-IN"]["test"], len(runs.read_text().splitlines())
+
+    parts = Parts(tmp_path / "parts")
+    assert prepared(0, 1) == (4, 1)
+    assert prepared(0, 2) == (4, 2)
+    assert prepared(1, 3, parts) == (3, 3)
+    assert prepared(0, 4, parts) == (4, 4)
+    assert prepared(0, 5, parts) == (4, 4)
 
 
 def test_problems_are_listed_and_the_others_used(corpus, tmp_path):

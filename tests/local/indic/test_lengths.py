@@ -70,6 +70,13 @@ def test_what_cannot_be_cut(speech):
     assert cut_at_pauses(long_utterance(speech, shift=0.75), SECONDS, 4.0) == []  # its words lie where nobody speaks
 
 
+def test_an_utterance_of_just_the_longest_length_stays(tmp_path):
+    """Whatever rounding adds: 20.1 - 5.1 is more than 15."""
+    ends = (20.1, 20.1001)
+    rows = [(Utterance(str(end), "", "one", "en-IN", segment=Segment("r", 5.1, end)), {"duration": 30.0}) for end in ends]
+    assert lengths.limit_lengths(rows, LengthLimit(15.0), "x", tmp_path, log) == rows[:1]
+
+
 def test_words_are_spelt_as_in_the_text():
     one = Utterance("x", "", "Yes, sir .", "en-IN", words=(("YES", 0.0, 0.5), ("SIR", 0.6, 1.0)))
     assert with_text(one) == [("yes", 0.0, 0.5), ("sir", 0.6, 1.0)]

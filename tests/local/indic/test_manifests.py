@@ -15,6 +15,7 @@ from tool_harness import one_line_error
 
 from local.indic import manifests
 from pyspeech.data.cuts import read_samples
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from steps.asr.corpus import prepare
 
@@ -93,6 +94,37 @@ def test_a_table_that_says_the_sets(tmp_path):
     cuts = read_cuts(tmp_path / "out", "train")
     assert [cut.id for cut in cuts[:3]] == ["hi-IN-train-a-0", "hi-IN-train-a-1", "hi-IN-train-b-0"]
     assert cuts[0].supervisions[0].text == 'one "two'
+
+
+def test_a_name_that_a_manifest_has_twice(tmp_path, caplog):
+    """Where another set or language tells them apart, these alone are renamed; else they are problems, and named."""
+    entries = nemo_lines(tmp_path, "x", 8)
+    for number, (entry, name) in enumerate(zip(entries, "abcadeeb", strict=True)):
+        entry.update(id=name, split="test" if number in (3, 4) else "train")
+    write_lines(tmp_path / "corpus.json", entries)
+    manifests.prepare(tmp_path / "corpus.json", tmp_path / "out", log)
+    ids = {part: [cut.id for cut in read_cuts(tmp_path / "out", part)] for part in ("train", "dev", "test")}
+    assert sorted(ids["train"] + ids["dev"]) == ["c", "hi-IN-train-a"] and ids["test"] == ["d", "hi-IN-test-a"]
+    said = f"{tmp_path}/corpus.json: has several utterances of the same name"
+    assert f"{said} (a): these begin with language and set" in caplog.text
+    assert f"{said} (b, e): they are left out; give each a name of its own" in caplog.text
+    assert "several manifests" not in caplog.text
+    problems = (tmp_path / "out/problems.txt").read_text()
+    assert problems.count("2 utterances have the id e") == problems.count("2 utterances have the id b") == 2
+
+
+def test_a_name_twice_in_one_of_several_manifests(nemo, tmp_path, caplog):
+    entries = nemo_lines(nemo, "train", 4)
+    write_lines(nemo / "train_manifest.json", [*entries, entries[0]])
+    caplog.set_level("INFO")
+    manifests.prepare(nemo, tmp_path / "out", log)
+    assert "train_manifest.json: has several utterances of the same name (train-0): they are left out" in caplog.text
+    assert [cut.id for cut in read_cuts(tmp_path / "out", "test")] == [f"test-{number}" for number in range(4)]
+    for name in ("train", "test"):
+        write_lines(nemo / f"{name}_manifest.json", [{**one, "id": str(n)} for n, one in enumerate(nemo_lines(nemo, name))])
+    manifests.prepare(nemo, tmp_path / "out", log)
+    assert "several manifests have utterances of the same name: all begin with language and set" in caplog.text
+    assert [cut.id for cut in read_cuts(tmp_path / "out", "dev")] == [f"hi-IN-dev-val-{number}" for number in range(4)]
 
 
 def test_one_manifest_has_its_test_and_dev_sets_drawn(tmp_path, caplog):
@@ -268,6 +300,41 @@ def test_recordings_that_are_no_plain_files_are_copied(cuts, tmp_path):
     assert [str(tmp_path / "out") in cut.recording.sources[0].source for cut in found].count(True) == 3
     for cut in found:
         np.testing.assert_allclose(read_samples(cut, 16000), expected[cut.id], atol=2e-5)
+
+
+def test_a_file_that_is_named_as_a_command_is_read(cuts, tmp_path, monkeypatch):
+    folder = tmp_path / "data"
+    monkeypatch.chdir(folder)
+    recording = cuts["train"][1].recording
+    (folder / "wav/train-1.wav").rename(folder / "touch run |")
+    recording.sources[0].source = "touch run |"
+    write_cuts(folder, cuts)
+    manifests.prepare(folder, tmp_path / "out", log)
+    found = read_samples(read_cuts(tmp_path / "out", "train")[1], 16000)
+    np.testing.assert_allclose(found, soundfile.read(folder / "touch run |")[0], atol=2e-5)
+    assert not (folder / "run").exists()
+
+
+def test_a_replaced_recording_is_copied_by_a_stage_that_resumes(cuts, tmp_path):
+    folder, parts = (
+        write_cuts(tmp_path / "data", {**cuts, "train": [lhotse_cut(tmp_path / "data", "two", channels=2)]}),
+        Parts(tmp_path / "parts"),
+    )
+    for seed in (1, 2):
+        write_audio(folder / "wav/two.wav", seed=seed, seconds=2.0, channels=2)
+        manifests.prepare(folder, tmp_path / "out", log, parts=parts)
+        found = read_samples(read_cuts(tmp_path / "out", "train")[0], 16000)
+        np.testing.assert_allclose(found, soundfile.read(folder / "wav/two.wav")[0][:, 0], atol=2e-5)
+
+
+def test_supervisions_before_and_across_the_start(cuts, tmp_path):
+    one, other = cuts["train"][:2]
+    one.start, one.duration, one.supervisions[0].start, one.supervisions[0].duration = 0.5, 1.0, -0.75, 1.0
+    other.start, other.duration, other.supervisions[0].start, other.supervisions[0].duration = 0.5, 1.0, -1.5, 1.0
+    manifests.prepare(write_cuts(tmp_path / "data", cuts), tmp_path / "out", log)
+    found = read_cuts(tmp_path / "out", "train")
+    assert [(cut.id, cut.start, cut.duration) for cut in found][0] == ("train-0", 0.0, 0.75) and len(found) == 3
+    assert "train-1: a segment of 0.000 s" in (tmp_path / "out/problems.txt").read_text()
 
 
 def test_cuts_that_are_none(cuts, tmp_path):

@@ -1,10 +1,16 @@
 """Tools of utils/ in tests, as their user starts them; their errors; modules as at the start; a folder of awkward audio."""
 
 import contextlib
+import fcntl
 import importlib.util
 import os
+import signal
+import struct
 import subprocess
 import sys
+import termios
+import threading
+import time
 from pathlib import Path
 
 import fork_server
@@ -33,6 +39,31 @@ def run_tool(name, *arguments, python=(), cwd="/", env=ENVIRONMENT, stdin=None):
         command = tool_command(name, *arguments, python=python)
         return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env)
     return fork_server.run(UTILS / f"{name}.py", *arguments, cwd=cwd, env=env, stdin=stdin)
+
+
+def interrupted_at_standard_input(command, data, seconds=120):
+    """Start a command, give it data, and interrupt it once where it waits for more: (standard output, standard error, status).
+
+    It is killed, and has the status -9, where it has not ended after so many seconds.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=False, env=ENVIRONMENT) as process:
+        watch = threading.Timer(seconds, process.kill)
+        watch.start()
+        process.stdin.write(data)
+        process.stdin.flush()
+        while process.poll() is None and _unread(process.stdin):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        output, messages = process.stdout.read(), process.stderr.read()  # standard input stays open
+        status = process.wait()
+        watch.cancel()
+    return output.decode(), messages.decode(), status
+
+
+def _unread(pipe):
+    """Bytes that a pipe holds."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 
 @contextlib.contextmanager

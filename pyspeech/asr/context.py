@@ -150,11 +150,30 @@ class Context:
                 f"language model {', '.join(lm)}: the model has one vocabulary for {', '.join(codes)}; give one for all, "
                 "without a language"
             )
-        return {self.model.head_of(language_among(code, codes)): own for code, own in lm.items()}
+        return {self.model.head_of(code): own for code, own in _by_language(lm, codes, language).items()}
 
     def _lm_graph(self, head, lm):
         arpa = lm if isinstance(lm, Arpa) else read_arpa(lm)
         return ngram_graph(arpa, self._units_of(head).symbols)
+
+
+def _by_language(lm, codes, language):
+    """{code of the model: its language model}; UserError for a second one, and for one that the search in `language`, where
+    that is given, would not use."""
+    found = {}
+    for given, own in lm.items():
+        code = language_among(given, codes)
+        if code in found:
+            raise UserError(
+                f"language model {given}={_name(own)}: a second one for {code}, beside {_name(found[code])}; leave one out"
+            )
+        if language not in (None, code):
+            raise UserError(
+                f"language model {given}={_name(own)}: without effect, as the language is {language}; give one for {language}, "
+                "or leave it out"
+            )
+        found[code] = own
+    return found
 
 
 def check_lists(hotwords: Sequence[Phrases | None], count: int) -> None:

@@ -220,12 +220,12 @@ def check_batch(
         )
     if len(tokens) == 0:
         raise UserError("transducer loss: an empty batch; expected at least one utterance")
-    tokens, lengths, token_lengths = (n.to(device=tokens.device, dtype=torch.int64) for n in (tokens, lengths, token_lengths))
+    lengths, token_lengths = (_whole(n, "length").to(tokens.device) for n in (lengths, token_lengths))
     limit = tokens.shape[1]
     _check_range(lengths, 1, num_frames, "frames; leave out what is empty, and pad the rest to the longest")
     _check_range(token_lengths, 0, limit, "symbols; pad tokens to the longest reference")
     inside = torch.arange(limit, device=tokens.device) < token_lengths[:, None]
-    tokens = tokens.masked_fill(~inside, 0)
+    tokens = _whole(tokens.masked_fill(~inside, 0), "symbol")
     wrong = inside & ((tokens < 0) | (tokens >= vocabulary) | (tokens == blank))
     if wrong.any():
         item, place = wrong.nonzero()[0].tolist()
@@ -235,6 +235,18 @@ def check_batch(
             "the text with the units of this head"
         )
     return tokens, lengths, token_lengths
+
+
+def _whole(values, what):
+    """Numbers as int64; UserError for floats that this would change."""
+    whole = values.to(torch.int64)
+    if values.is_floating_point() and not torch.equal(whole.to(values.dtype), values):
+        place = tuple((whole != values).nonzero()[0].tolist())
+        raise UserError(
+            f"transducer loss: utterance {place[0]} of the batch has {what} {float(values[place]):g}; expected a whole number: "
+            "give a tensor of integers"
+        )
+    return whole
 
 
 def _check_range(values, low, high, advice):

@@ -1,7 +1,7 @@
 """Transcripts of recordings as text, JSON, NIST's CTM, STM and TRN, or SubRip and WebVTT subtitles.
 
     text    a line for each segment; with nbest > 1 for each alternative: start (s), log probability, text
-    json    one object in one line, see `_json`
+    json    one object in one line, see `_json`; of a stream on the screen, one for each segment
     ctm     `recording channel start duration word confidence`, times in seconds, a word a line
     stm     `recording channel unknown start end text`, a line for each segment
     trn     `text (recording)`
@@ -20,6 +20,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspeech.errors import UserError
 from pyspeech.files import atomic_write, format_of
 from pyspeech.text.width import display_width
 
@@ -106,6 +107,12 @@ def render(format: str, transcript: Transcript, nbest: int = 1, first_subtitle: 
 
         return NIST[format](transcript, one_word(transcript.name))
     return (_json if format == "json" else _text)(transcript, nbest)
+
+
+def check_alone(format: str, count: int) -> None:
+    """Raise UserError where `count` recordings would follow each other in a format whose files are of one recording each."""
+    if format in OF_ONE and count > 1:
+        raise UserError(f"--format {format}: {count} recordings do not fit into one file; add -o DIR, for one of each")
 
 
 def _text(transcript, nbest):
@@ -244,4 +251,5 @@ def _clock(seconds, point):
 
 # format: ending of its file
 FORMATS = {"text": ".txt", "json": ".json", "ctm": ".ctm", "stm": ".stm", "trn": ".trn", "srt": ".srt", "vtt": ".vtt"}
+OF_ONE = ("srt", "vtt", "textgrid")  # formats of transcripts and alignments whose files are of one recording
 NIST = {"ctm": _ctm, "stm": _stm, "trn": _trn}  # names of recordings have no spaces there

@@ -15,10 +15,12 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from pyspeech.asr.aligned import FORMATS, render
 from pyspeech.asr.config import KIND, language_among
+from pyspeech.asr.transcripts import check_alone
 from pyspeech.commands.arguments import add_device, add_inputs, add_transducer, channel_of, tool_parser
 from pyspeech.commands.terminal import process_each, set_up_messages, shown_name, some, speed
 from pyspeech.errors import UserError
@@ -69,40 +71,44 @@ def main(arguments=None):
         check_words(recordings, options.format)
     if options.output:
         check_output(options.output, recordings)
-    texts = read_texts(options, recordings)
-    work = Work(options, status, texts)
+    else:
+        check_alone(options.format, len(recordings))
+    work = Work(options, status, *read_texts(options, recordings))
     return process_each(recordings, work.process, status, "aligned", work.summary)
 
 
 def read_texts(options, recordings):
-    """{name of a recording: its text}; UserError where none is of these recordings."""
+    """{name of a recording: its text}, and whether braces hold alternatives; UserError where none is of these recordings."""
     names = [shown_name(recording) for recording in recordings]
     if options.say is not None:
         if not options.say.strip():
             raise UserError("--say: no text; expected what is said in the recording")
         if len(recordings) > 1:
             raise UserError(f"--say: is the text of one recording, not of {len(recordings)}; give a file of texts as --text")
-        return {names[0]: options.say}
-    from pyspeech.text.transcript_files import Said, Transcripts, matched, read_transcripts
+        return {names[0]: options.say}, False
+    from pyspeech.text.matching import matched
+    from pyspeech.text.transcript_files import Said, Transcripts, read_transcripts
 
     wanted = Transcripts(Path(), {name: Said("") for name in names})
-    found = {name: said.text for name, said in matched(wanted, read_transcripts(options.text))[1].items()}
+    given = read_transcripts(options.text)
+    given = replace(given, segments=[segment for segment in given.segments if segment.scored])  # the others have no text
+    found = {name: said.text for name, said in matched(wanted, given)[1].items()}
     if found.keys().isdisjoint(names):
         raise UserError(f"{options.text}: no text of {some(names)}; has {some(list(found)) or 'no text at all'}")
     more = len(found.keys() - set(names))
     if more:
         logging.warning("%s: texts of no recording given: %d", options.text, more)
-    return found
+    return found, given.marked
 
 
 class Work:
     """Recordings to aligned texts, and what the summary says."""
 
-    def __init__(self, options, status, texts):
+    def __init__(self, options, status, texts, marked):
         folder = find_model(options.model, KIND)
         from pyspeech.asr.api import load_bundle
 
-        self.options, self.status, self.texts = options, status, texts
+        self.options, self.status, self.texts, self.marked = options, status, texts, marked
         self.bundle = load_bundle(folder, options.device)
         languages = self.bundle.model.languages
         self.language = None if options.language == "auto" else language_among(options.language, languages)
@@ -113,6 +119,10 @@ class Work:
         name = shown_name(recording)
         if name not in self.texts:
             raise UserError(f"{name}: no text in {self.options.text}")
+        if self.marked and "{" in self.texts[name].split():
+            raise UserError(
+                f"{self.options.text}: {name}: has alternatives in braces; expected what is said: leave one of them alone"
+            )
         alignment = self.align(recording, name)
         alignment.channel = (channel_of(recording, self.options) or 0) + 1
         text = render(self.options.format, alignment, self.options.symbols)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 BAR = 20  # columns of a progress bar
+STDIN = 0  # file descriptor
 
 
 class StatusLine:
@@ -174,26 +175,33 @@ def some(names: Sequence[str], limit: int = 5) -> str:
 
 
 @contextlib.contextmanager
-def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
-    """Yield a list that the first Ctrl-C fills, so that a recording can end there; the second is a KeyboardInterrupt.
+def stop_at_interrupt(wanted: bool = True) -> Iterator[None]:
+    """Let the first Ctrl-C end standard input, and raise KeyboardInterrupt where what came is processed.
 
-    With wanted=False every Ctrl-C is what it was.
+    The second is a KeyboardInterrupt at once. With wanted=False every Ctrl-C is what it was.
     """
-    stopped = []
     if not wanted:
-        yield stopped
+        yield
         return
+    stopped = []
 
     def stop(*_):
         if stopped:
             raise KeyboardInterrupt
         stopped.append(True)
+        os.dup2(nothing, STDIN)  # a read that waits goes on here, and finds the end
 
+    nothing, kept = os.open(os.devnull, os.O_RDONLY), os.dup(STDIN)
     before = signal.signal(signal.SIGINT, stop)
     try:
-        yield stopped
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
+        os.dup2(kept, STDIN)
+        os.close(kept)
+        os.close(nothing)
+    if stopped:
+        raise KeyboardInterrupt
 
 
 def exit_after(main: Callable[[], int | str | None]) -> NoReturn:

@@ -2,7 +2,8 @@
 
 TEXT is a UTF-8 file with a sentence a line (or .gz), - for standard input, or a lhotse manifest (*.jsonl, *.jsonl.gz) such as
 the training set of an experiment, of which only the utterances of the language count. Texts are normalised as transcripts
-are. The smoothing is interpolated Witten-Bell; the result is an ARPA file, whose words are the model's symbols.
+are, without tags such as <noise>. The smoothing is interpolated Witten-Bell; the result is an ARPA file, whose words are the
+model's symbols.
 
 examples:
   utils/train_lm.py exp/mini/corpus/train.jsonl.gz news.txt --model DIR --language hi-IN -o hi.arpa
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pyspeech.asr.config import KIND, LM_ORDER, language_among
@@ -47,6 +48,7 @@ def main(arguments=None):
     from pyspeech.asr.ngram import symbol_ngrams
     from pyspeech.text.arpa import write_arpa
     from pyspeech.text.normalize import normalize
+    from pyspeech.text.tags import Tags
 
     bundle = load_model(folder)
     codes = bundle.model.languages
@@ -56,7 +58,8 @@ def main(arguments=None):
     elif bundle.model.num_heads > 1:
         raise UserError(f"--language: the model has a vocabulary for each of {', '.join(codes)}; give one of them")
     units = bundle.units[language or codes[0]]
-    texts = [normalize(text, language) for path in options.texts for text in read_sentences(path, language)]
+    drop = Tags().drop
+    texts = [normalize(drop(text), language) for path in options.texts for text in read_sentences(path, language, codes)]
     arpa = symbol_ngrams(texts, units, options.order)
     write_arpa(options.output, arpa)
     counts = ", ".join(f"{len(ngrams.words)} {order}-grams" for order, ngrams in enumerate(arpa.orders, start=1))
@@ -67,15 +70,24 @@ def main(arguments=None):
         logging.warning("characters that the model lacks are left out, %d in all, such as %s", unknown.total(), commonest)
 
 
-def read_sentences(path: str, language: str | None) -> Iterator[str]:
-    """The sentences of a text file, of standard input (-), or of the utterances of a manifest in a language (None: all)."""
+def read_sentences(path: str, language: str | None, codes: Sequence[str]) -> Iterator[str]:
+    """The sentences of a text file, of standard input (-), or of the utterances of a manifest in a language (None: all) of the
+    model's."""
     from pyspeech.text.transcript_files import MANIFESTS, read_transcripts
 
     if path == "-":
         yield from sys.stdin
     elif path.endswith(MANIFESTS):
         for said in read_transcripts(path).texts.values():
-            if None in (language, said.language) or said.language == language:
+            if None in (language, said.language) or _meant(said.language, codes) == language:
                 yield said.text
     else:
         yield from text_lines(Path(path))
+
+
+def _meant(code, codes):
+    """The one of a model's language codes that a manifest's is; None for another language."""
+    try:
+        return language_among(code, codes)
+    except UserError:
+        return None

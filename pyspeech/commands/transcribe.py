@@ -18,13 +18,12 @@ examples:
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections import Counter
 from pathlib import Path
 
 from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
-from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
+from pyspeech.asr.transcripts import FORMATS, NIST, OF_ONE, Transcript, check_alone, render
 from pyspeech.commands.arguments import (
     add_device,
     add_raw,
@@ -142,6 +141,8 @@ def main(arguments=None):
         check_words(recordings, options.format)
     if options.output:
         check_output(options.output, recordings)
+    else:
+        check_alone(options.format, len(recordings))
     work = Work(load_recognizer(options), options, status, recordings)
     return process_all(len(recordings), work.process, status, "transcribed", work.summary)
 
@@ -225,8 +226,9 @@ class Work:
     def add(self, recording):
         self.taken += 1
         self.status.show(f"{self._count()}{shown_name(recording)}")
-        with say_errors(recording.path, self.failed), stop_at_interrupt(recording.path == "-") as stopped:
-            blocks = self._read(recording, stopped)
+        live = recording.path == "-"
+        with stop_at_interrupt(live), say_errors(recording.path, self.failed):
+            blocks = self._read(recording)
             if self.options.stream:
                 self._stream(recording, blocks)
                 return
@@ -238,8 +240,8 @@ class Work:
                 self._output(recording, *self._long(recording, blocks))
                 return
             self.batch.append((recording, samples))
-        if len(self.batch) == BATCH:
-            self.finish_batch()
+            if live or len(self.batch) == BATCH:
+                self.finish_batch()
 
     def finish_batch(self):
         """Recognise and output the short recordings that wait."""
@@ -264,15 +266,14 @@ class Work:
             segments += found
         return segments, duration
 
-    def _read(self, recording, stopped):
+    def _read(self, recording):
         """Blocks of mono samples at the model's sampling rate."""
         options, rate = self.options, self.recognizer.sampling_rate
         channel = channel_of(recording, options)
         if recording.path == "-" and (options.stream or self.raw):
             from pyspeech.audio.live import stream_live
 
-            blocks = stream_live(sys.stdin.buffer, rate, self.raw, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
-            return itertools.takewhile(lambda _: not stopped, blocks)
+            return stream_live(sys.stdin.buffer, rate, self.raw, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
         from pyspeech.audio.io import stream_audio
 
         block = LIVE_BLOCK if options.stream else FILE_BLOCK
@@ -294,6 +295,8 @@ class Work:
                 elif self.options.stream:
                     self.status.leave(result.text)
         if show_now:
+            if not segments and self.options.format in OF_ONE:
+                self._print(recording, self._render(recording, [], duration))  # its header
             self._count_in(recording, segments, duration)
         else:
             self._output(recording, segments, duration)

@@ -1,5 +1,6 @@
 """Hotwords and language models in recognizers: streams, batches, languages, lists for each utterance, and mistakes."""
 
+import json
 import pickle
 import re
 
@@ -120,6 +121,8 @@ def test_language_models_that_do_not_fit_are_refused(bundle, folders, tmp_path):
         ),
         (bundle, {"lm": {"ta": arpa}}, "its 1-grams are not the symbols of the model .first: B-क"),
         (bundle, {"lm": {"gu": arpa}}, "language gu: the model knows en-IN"),
+        (bundle, {"lm": {"hi-IN": "one.arpa", "hi": "two.arpa"}}, "hi=two.arpa: a second one for hi-IN, beside one.arpa"),
+        (bundle, {"lm": {"hi": "one.arpa"}, "language": "ta-IN"}, "hi=one.arpa: without effect, as the language is ta-IN"),
         (vanilla, {"lm": {"hi": arpa}}, "one vocabulary for en-IN, hi-IN, ta-IN; give one for all"),
         (bundle, {"lm": tmp_path / "none.arpa", "language": "hi-IN"}, "none.arpa: cannot be read"),
         (bundle, {"weights": ContextWeights(ilm_weight=0.1)}, "ilm_weight=0.1: expected 0 without lm"),
@@ -177,9 +180,23 @@ def test_the_commands(folders, tmp_path, capsys):
         (["--hotwords", "none.txt"], "--hotwords none.txt: no such file"),
         (["--lm", "hi-IN=none.arpa"], "--lm none.arpa: no such file"),
         (["--lm", made, "--lm", f"hi={made}"], "a second one; expected one for each language"),
+        (["--lm", f"hi-IN={made}", "--lm", f"hi={made}"], "a second one for hi-IN"),
+        (["--lm", f"hi-IN={made}", "--language", "ta"], "without effect, as the language is ta-IN"),
         (["--lm", made], "of which language"),
     ):
         with pytest.raises(UserError, match=re.escape(message)):
             transcribe.main([str(tmp_path / "a.wav"), *model, *wrong])
+    tags = "कख [laughter] गघ\n<noise> घक\n[noise]\n"
+    for name, text in (("tags", tags), ("plain", "कख गघ\nघक\n")):
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+        train_lm.main([str(tmp_path / f"{name}.txt"), *model, "--language", "hi", "-o", str(tmp_path / f"{name}.arpa")])
+    assert (tmp_path / "tags.arpa").read_bytes() == (tmp_path / "plain.arpa").read_bytes()
+    assert "tags.arpa: 2 sentences; " in capsys.readouterr().out
+    about = {"recording_id": "r", "start": 0, "duration": 1, "channel": 0, "text": "कख गघ"}
+    languages = ["hi", "HI_in", "hi-IN", None, "ta", "gu"]  # of the manifest's utterances
+    lines = [json.dumps({**about, "id": str(number), "language": code}) for number, code in enumerate(languages)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    train_lm.main([str(tmp_path / "a.jsonl"), *model, "--language", "hi", "-o", str(tmp_path / "a.arpa")])
+    assert "a.arpa: 4 sentences; " in capsys.readouterr().out
     with pytest.raises(UserError, match="--language: the model has a vocabulary for each of en-IN, hi-IN, ta-IN"):
         train_lm.main([str(tmp_path / "hi.txt"), *model, "-o", made])

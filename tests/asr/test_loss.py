@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from tool_harness import one_line_error
 
 from pyspeech.asr.loss import (
     LossConfig,
@@ -199,6 +200,16 @@ def test_rnnt_loss_by_the_definition():
     ):
         with pytest.raises(UserError, match=message):
             rnnt_loss(logits, *batch, **options)
+    for place, value, message in (
+        (0, 1.7, "utterance 0 of the batch has symbol 1.7; expected a whole number"),
+        (1, 2.5, "utterance 0 of the batch has length 2.5; expected a whole number"),
+        (2, math.nan, "utterance 0 of the batch has length nan; expected a whole number"),
+    ):
+        wrong = [part.float() for part in batch]
+        assert torch.equal(rnnt_loss(logits, *wrong, blank=0), rnnt_loss(logits, *batch, blank=0))
+        wrong[place].view(-1)[0] = value
+        with one_line_error(message):
+            rnnt_loss(logits, *wrong, blank=0)
     with pytest.raises(UserError, match="targets of type list; expected a torch.Tensor"):
         rnnt_loss(logits, batch[0].tolist(), *batch[1:])
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import soundfile
 from tiny_asr import babble, save_random_model
-from tool_harness import run_tool
+from tool_harness import one_line_error, run_tool
 
 from pyspeech import Recognizer
 from pyspeech.asr.aligned import render
@@ -65,6 +65,37 @@ def test_symbols_and_text_grids(model, recordings, capsys):
     assert [line.split()[4] for line in call(capsys, *arguments, "--symbols")[0].splitlines()] == ["B-a", "b"]
     assert 'name = "symbols"' in call(capsys, *arguments, "--format", "textgrid")[0]
     assert call(capsys, *arguments, "--format", "vtt")[0].startswith("WEBVTT\n\n1\n00:00:")
+
+
+def test_alternatives_are_refused(model, recordings, tmp_path, capsys, caplog):
+    """Of trn, where braces have a meaning, and stm; other recordings are aligned."""
+    for name, text in (
+        ("a.trn", "a { b / c } (one)\nd (two_three)\n"),
+        ("a.stm", "one 1 s 0 1 { b / @ }\ntwo_three 1 s 0 1 d\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        output, status = call(capsys, recordings, "--text", tmp_path / name, "--model", model)
+        assert status == 1 and [line.split()[0] for line in output.splitlines()] == ["two_three"]
+        assert f"{tmp_path / name}: one: has alternatives in braces; expected what is said: " in caplog.text
+    (tmp_path / "text").write_text("one {breath} ab\n")
+    assert call(capsys, recordings / "one.wav", "--text", tmp_path / "text", "--model", model)[1] == 0
+
+
+def test_segments_that_are_not_scored_are_left_out(model, recordings, tmp_path, capsys):
+    lines = ["one 1 s 0.00 1.00 ab", "one 1 s 1.00 1.50 IGNORE_TIME_SEGMENT_IN_SCORING", "one 1 s 1.50 2.00 c"]
+    lines.append("one 1 inter_segment_gap 2.00 2.00 <O> inter_segment_gap")
+    (tmp_path / "a.stm").write_text("\n".join(lines))
+    output, status = call(capsys, recordings / "one.wav", "--text", tmp_path / "a.stm", "--model", model)
+    assert status == 0 and [line.split()[4] for line in output.splitlines()] == ["ab", "c"]
+
+
+@pytest.mark.parametrize("format", ["vtt", "srt", "textgrid"])
+def test_files_of_one_recording_are_not_joined(model, recordings, tmp_path, capsys, format):
+    (tmp_path / "text").write_text("one\tab c\ntwo three\td\n")
+    options = (recordings, "--text", tmp_path / "text", "--model", model, "--format", format)
+    with one_line_error(f"--format {format}: 2 recordings do not fit into one file; add -o DIR"):
+        call(capsys, *options)
+    assert call(capsys, *options, "-o", tmp_path / "out") == ("", 0) and len(list((tmp_path / "out").iterdir())) == 2
 
 
 def test_errors(model, recordings, tmp_path, capsys, caplog):

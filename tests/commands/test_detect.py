@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 import soundfile
-from tool_harness import run_tool, tool_command
+from tool_harness import interrupted_at_standard_input, run_tool, tool_command
 
 from pyspeech import SpeechDetector
 from pyspeech.audio.io import read_audio, stream_audio
@@ -235,6 +235,20 @@ def test_interrupted(edges, interrupt, capsys):
     assert detect_speech.main([str(edges[0] / "pcm.wav"), str(edges[0] / "silence.wav")]) == 130
     output = capsys.readouterr()
     assert "interrupted; 1 of 2 recordings are processed" in output.err and "pcm" in output.out
+
+
+def test_ctrl_c_ends_a_stream_that_stalls(edges):
+    """Decided and printed is what a file of so many samples gives."""
+    raw = soundfile.read(edges[0] / "pcm.wav", dtype="int16")[0][: 17 * RATE].tobytes()  # within the last burst
+    options = ("--system", "statistical", "--stream", "--raw", "--rate", RATE, "-")
+    output, messages, status = interrupted_at_standard_input(tool_command("detect_speech", *options), raw)
+    with open(edges[0] / "part.raw", "w+b") as stream:
+        stream.write(raw)
+        stream.seek(0)
+        whole = run_tool("detect_speech", *options, stdin=stream)
+    os.unlink(edges[0] / "part.raw")
+    assert status == 130 and output == whole.stdout and output.count("\n") == len(BURSTS)
+    assert "1 recording: 17.00 s of audio" in messages and whole.returncode == 0
 
 
 def test_help_lists_what_there_is():

@@ -9,7 +9,7 @@ import pytest
 from tool_harness import ENVIRONMENT, UTILS, assert_usage_error
 
 from pyspeech.commands import arguments
-from pyspeech.commands.terminal import exit_after, progress_bar, say_errors
+from pyspeech.commands.terminal import exit_after, progress_bar, say_errors, stop_at_interrupt
 
 SCRIPT = """
 import os, signal, sys, time
@@ -45,6 +45,22 @@ def test_ctrl_c_is_never_a_traceback(tmp_path, when, status):
     script.write_text(SCRIPT.format(root=str(UTILS.parent)))
     done = subprocess.run([sys.executable, str(script), when], capture_output=True, text=True, env=ENVIRONMENT)
     assert done.returncode == status and not done.stdout + done.stderr
+
+
+def test_an_interrupt_ends_standard_input_and_the_next_one_the_program():
+    before, inode = signal.getsignal(signal.SIGINT), os.fstat(0).st_ino
+    with pytest.raises(KeyboardInterrupt), stop_at_interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert os.read(0, 1) == b""
+        processed = True
+    assert processed
+    with pytest.raises(KeyboardInterrupt), stop_at_interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        signal.pause()
+    with stop_at_interrupt(wanted=False):
+        assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is before and os.fstat(0).st_ino == inode
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

@@ -18,7 +18,7 @@ import soundfile
 import torch
 from lhotse import CutSet, Recording, SupervisionSegment
 from tiny_asr import babble, save_random_model
-from tool_harness import ENVIRONMENT, run_tool, tool_command
+from tool_harness import ENVIRONMENT, interrupted_at_standard_input, one_line_error, run_tool, tool_command
 
 from pyspeech.asr.api import Recognizer
 from pyspeech.asr.checkpoint import load_model
@@ -30,10 +30,11 @@ from pyspeech.asr.streaming import StreamingRecognizer
 from pyspeech.asr.transcripts import LINE_WIDTH, LONGEST, Transcript, render
 from pyspeech.audio.io import read_audio
 from pyspeech.commands import transcribe
-from pyspeech.commands.terminal import clipped, stop_at_interrupt
+from pyspeech.commands.terminal import clipped
 from pyspeech.errors import UserError
 from pyspeech.model_file import write
 from pyspeech.sad.config import KIND
+from pyspeech.text.transcript_files import read_transcripts
 from pyspeech.text.width import display_width
 from steps.asr.score import recognizer as recipe_recognizer
 from tests.audio.test_live import wav_stream
@@ -176,6 +177,8 @@ def test_a_long_file_comes_in_segments(models, tmp_path, capsys, monkeypatch):
     assert whole["text"] == " ".join(item.text for item in expected) and whole["duration"] == 7.0
     parts = call_json(capsys, *options, "--stream")
     assert [part["segments"] for part in parts] == [[segment] for segment in whole["segments"]]
+    (stored,) = read_transcripts_of(call(capsys, *options, "--stream", "--format", "json")[0], tmp_path).values()
+    assert stored.text == whole["text"]
     subtitles = parse_srt(call(capsys, *options, "--format", "srt", "--stream")[0])
     assert [number for number, *_ in subtitles] == list(range(1, len(subtitles) + 1))
     assert " ".join(line for *_, lines in subtitles for line in lines) == whole["text"]
@@ -183,6 +186,12 @@ def test_a_long_file_comes_in_segments(models, tmp_path, capsys, monkeypatch):
     assert call(capsys, *options)[0] == f"long\t{whole['text']}\n"
     assert call(capsys, *options, "--stream", "-o", tmp_path)[0] == ""
     assert (tmp_path / "long.txt").read_text(encoding="utf-8") == "".join(item.text + "\n" for item in expected)
+
+
+def read_transcripts_of(output, folder):
+    """What score_wer reads of the screen."""
+    (folder / "screen.json").write_text(output, encoding="utf-8")
+    return read_transcripts(folder / "screen.json").texts
 
 
 def test_long_and_short_files_keep_their_order(models, tmp_path, capsys):
@@ -284,18 +293,16 @@ def test_standard_input(models, short, capsys, monkeypatch, stream):
     assert call(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else [])) == ("", 1)
 
 
-def test_an_interrupt_ends_the_audio_and_the_next_one_the_program():
-    before = signal.getsignal(signal.SIGINT)
-    with stop_at_interrupt() as stopped:
-        assert not stopped
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stopped
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-            signal.pause()
-    with stop_at_interrupt(wanted=False):
-        assert signal.getsignal(signal.SIGINT) is before
-    assert signal.getsignal(signal.SIGINT) is before
+@pytest.mark.parametrize("arguments", [["--stream", "--raw"], ["--raw"], ["--stream"], []])
+def test_ctrl_c_ends_a_stream_that_stalls(models, short, capsys, arguments):
+    """What came is printed; also of a file that is read to its end first, and with a recording behind it, which is left."""
+    raw = soundfile.read(short, dtype="int16")[0].tobytes()
+    data = raw if "--raw" in arguments else wav_stream(soundfile.read(short)[0])
+    command = tool_command("transcribe", "-", short, "--model", models["lid"], "--no-vad", *arguments)
+    output, messages, status = interrupted_at_standard_input(command, data)
+    expected = call(capsys, short, "--model", models["lid"], *[option for option in arguments if option != "--raw"])[0]
+    assert status == 130 and output and output == expected.replace("short\t", "stdin\t")
+    assert "\n1 recording: 2.00 s of audio" in f"\n{messages}" and "interrupted; 1 of 2 recordings are transcribed" in messages
 
 
 def test_partial_results_show_on_a_terminal(models, short, capsys):
@@ -315,11 +322,8 @@ def test_partial_results_show_on_a_terminal(models, short, capsys):
         while b"0:00:02 " not in seen:  # all that was written is recognised, but for what fills no block
             seen += os.read(master, 4096)
         process.send_signal(signal.SIGINT)
-        process.stdin.write(b"\0" * 9600)  # the recorder goes on
-        process.stdin.flush()
-        output = process.stdout.read().decode()
-        process.stdin.close()
-        assert process.wait() == 0
+        output = process.stdout.read().decode()  # the recorder goes on: standard input stays open
+        assert process.wait() == 130
         watch.cancel()
     expected = call(capsys, short, "--model", models["lid"], "--stream")[0]
     assert output and output == expected.replace("short\t", "stdin\t")
@@ -471,6 +475,15 @@ def test_web_subtitles(transcript):
     assert render("vtt", marked).endswith("\n&lt;b&gt;&amp;\n\n") and "<b>&\n" in render("srt", marked)
 
 
+@pytest.mark.parametrize("options", [["vtt"], ["srt"], ["vtt", "--stream"]])
+def test_subtitles_of_several_recordings_need_files(models, short, tmp_path, capsys, options):
+    (tmp_path / "other.wav").write_bytes(short.read_bytes())
+    options = (short, tmp_path / "other.wav", "--model", models["lid"], "--format", *options)
+    with one_line_error("--format .*: 2 recordings do not fit into one file; add -o DIR, for one of each"):
+        call(capsys, *options)
+    assert call(capsys, *options, "-o", tmp_path / "out") == ("", 0) and len(list((tmp_path / "out").iterdir())) == 2
+
+
 def test_web_subtitles_of_a_stream(models, tmp_path, capsys):
     """One header, and the same on the screen as in a file."""
     soundfile.write(tmp_path / "a.wav", np.concatenate([babble(4), np.zeros(3 * RATE), babble(4, seed=1)]), RATE)
@@ -478,6 +491,8 @@ def test_web_subtitles_of_a_stream(models, tmp_path, capsys):
     shown = call(capsys, *options)[0]
     call(capsys, *options, "-o", tmp_path / "out")
     assert shown.count("WEBVTT") == 1 and shown.count(" --> ") > 1 and (tmp_path / "out" / "a.vtt").read_text() == shown
+    soundfile.write(tmp_path / "a.wav", np.zeros(RATE), RATE)
+    assert transcribe.main([str(option) for option in options]) == 0 and capsys.readouterr().out == "WEBVTT\n\n"
 
 
 def parse_srt(text):

@@ -37,10 +37,10 @@ def hold_out(utterances: Sequence[Utterance], share: float, split: str = "dev", 
     """The utterances, with about a `share` of each language's training utterances moved into another split.
 
     Which ones depends on their ids, speakers or texts alone, not on their order or on the other languages.
-    Where at least 5 speakers are named, whole ones of these are moved, up to twice the share; utterances without a speaker
-    stay. Else sentences are moved with all utterances of the same text, so that no text is on both sides; where the texts are
-    words (fewer than 3 words on average, as with digits) or too few for that, each utterance is moved by itself. At most
-    `limit` utterances a language (twice as many with speakers), and never all.
+    Where at least 5 speakers are named, of half the utterances or more, whole ones of these are moved, up to twice the share;
+    utterances without a speaker stay. Else sentences are moved with all utterances of the same text, so that no text is on
+    both sides; where the texts are words (fewer than 3 words on average, as with digits) or too few for that, each utterance
+    is moved by itself. At most `limit` utterances a language (twice as many with speakers), and never all.
     """
     train = [utterance for utterance in utterances if utterance.split == "train"]
     moved = set()
@@ -57,7 +57,7 @@ def _chosen(utterances, share, limit):
         by_speaker[utterance.speaker].append(utterance.id)
         by_text[normalize(utterance.text, utterance.language)].append(utterance.id)
     named = {speaker: ids for speaker, ids in by_speaker.items() if speaker}
-    if len(named) >= ENOUGH_SPEAKERS:
+    if len(named) >= ENOUGH_SPEAKERS and 2 * sum(map(len, named.values())) >= len(utterances):
         drawn = _draw(named, wanted, min(2 * wanted, len(utterances) - 1))
         if drawn:
             return drawn

@@ -76,10 +76,8 @@ def _told_apart(path, utterances, log):
     begun = Counter(_begun(one).id for one in utterances if counts[one.id] > 1)
     told = [begun[_begun(one).id] == 1 for one in utterances]
     same = {one.id for one in utterances if begun[_begun(one).id] > 1}
-    for names, outcome in (
-        ({one.id for one, alone in zip(utterances, told, strict=True) if alone}, "these begin with language and set"),
-        (same, "they are left out; give each a name of its own"),
-    ):
+    apart = {one.id for one, alone in zip(utterances, told, strict=True) if alone} - same
+    for names, outcome in ((apart, "these begin with language and set"), (same, "give each a name of its own")):
         if names:
             log.warning("%s: has several utterances of the same name (%s): %s", path, some(sorted(names)), outcome)
     return [_begun(one) if alone else one for one, alone in zip(utterances, told, strict=True)]

@@ -168,13 +168,7 @@ def main(arguments=None):
     if options.stream:
         if len(recordings) > 1:
             raise UserError(f"--stream: {len(recordings)} recordings; expected one, such as - for standard input")
-        from pyspeech.sad.streaming import load_stream
-
-        detector = load_stream(*how(options), device=options.device, **tidying(options))
-        with stop_at_interrupt(recordings[0].path == "-"):
-            return process_each(
-                recordings, lambda recording, _: stream(recording, detector, options, status), status, "processed"
-            )
+        return process_each(recordings, lambda recording, _: stream(recording, options, status), status, "processed")
     check_places(options, recordings)
     from pyspeech.sad.detector import load_detector
 
@@ -327,11 +321,13 @@ def check_stream(options):
         raise UserError(f"--stream: --format {options.format} needs the whole recording; expected {', '.join(STREAMED)}")
 
 
-def stream(recording, detector, options, status):
+def stream(recording, options, status):
     """Print the segments of one recording while it is read."""
     from pyspeech.sad.formats import render
     from pyspeech.sad.segments import total
+    from pyspeech.sad.streaming import load_stream
 
+    detector = load_stream(*how(options), device=options.device, **tidying(options))
     print(f"segments are printed up to {detector.delay:.1f} s after their end", file=sys.stderr)
     channel, done = channel_of(recording, options), Done()
     begin = time.perf_counter()
@@ -342,11 +338,14 @@ def stream(recording, detector, options, status):
         show(text, options, done.speech == 0)
         done.speech += total(segments)
 
-    block_seconds = min(LIVE_BLOCK, detector.latency / 4)
-    for block in read_live(recording, detector.sampling_rate, channel, raw_format(options), block_seconds):
-        segments = detector.add(block)
-        if len(segments):
-            show_segments(segments)
+    with stop_at_interrupt(recording.path == "-") as stopped:
+        block_seconds = min(LIVE_BLOCK, detector.latency / 4)
+        for block in read_live(recording, detector.sampling_rate, channel, raw_format(options), block_seconds):
+            segments = detector.add(block)
+            if len(segments):
+                show_segments(segments)
+            if stopped:
+                break
     show_segments(detector.finish())
     done.audio, done.computing = detector.seconds, time.perf_counter() - begin
     print(summary(done), file=sys.stderr)

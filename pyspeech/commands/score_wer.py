@@ -83,7 +83,7 @@ def read_utterances(options, hypothesis, columns):
 
     columns: what read_names returns, beyond what the references say.
     """
-    from pyspeech.text.matching import matched
+    from pyspeech.text.matching import matched, recording_of
     from pyspeech.text.normalize import normalize
     from pyspeech.text.reference_marks import resolved
     from pyspeech.text.transcript_files import Said, read_transcripts
@@ -108,9 +108,11 @@ def read_utterances(options, hypothesis, columns):
         )
     if extra:
         print(f"warning: {hypothesis}: {len(extra)} without reference, not scored: {some(extra)}", file=sys.stderr)
-    languages, speakers = columns
+    languages, speakers = (
+        {name: column.get(name, column.get(recording_of(name))) for name in references} for column in columns
+    )
     references = {
-        name: Said(said.text, languages.get(name, said.language), speakers.get(name, said.speaker))
+        name: Said(said.text, languages[name] or said.language, speakers[name] or said.speaker)
         for name, said in references.items()
     }
     clean = normalize if options.normalize else as_it_is
@@ -129,7 +131,9 @@ def read_utterances(options, hypothesis, columns):
 
 def say_lacking(path, names, utterances):
     """Warn where a file of languages or speakers lacks some of the utterances; path None: there is none."""
-    lacking = [name for name in utterances if name not in names]
+    from pyspeech.text.matching import recording_of
+
+    lacking = [name for name in utterances if names.keys().isdisjoint((name, recording_of(name)))]
     if path is not None and lacking:
         print(f"warning: {path}: lacks {len(lacking)} of {len(utterances)} utterances: {some(lacking)}", file=sys.stderr)
 

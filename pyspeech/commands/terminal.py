@@ -175,15 +175,16 @@ def some(names: Sequence[str], limit: int = 5) -> str:
 
 
 @contextlib.contextmanager
-def stop_at_interrupt(wanted: bool = True) -> Iterator[None]:
-    """Let the first Ctrl-C end standard input, and raise KeyboardInterrupt where what came is processed.
+def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
+    """Yield a list that the first Ctrl-C fills, so that a recording can end there; it also ends standard input.
 
-    The second is a KeyboardInterrupt at once. With wanted=False every Ctrl-C is what it was.
+    The second is a KeyboardInterrupt, as is the first where it leaves too little to be a recording. With wanted=False every
+    Ctrl-C is what it was.
     """
-    if not wanted:
-        yield
-        return
     stopped = []
+    if not wanted:
+        yield stopped
+        return
 
     def stop(*_):
         if stopped:
@@ -194,14 +195,16 @@ def stop_at_interrupt(wanted: bool = True) -> Iterator[None]:
     nothing, kept = os.open(os.devnull, os.O_RDONLY), os.dup(STDIN)
     before = signal.signal(signal.SIGINT, stop)
     try:
-        yield
+        yield stopped
+    except UserError:
+        if stopped:
+            raise KeyboardInterrupt from None
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
         os.dup2(kept, STDIN)
         os.close(kept)
         os.close(nothing)
-    if stopped:
-        raise KeyboardInterrupt
 
 
 def exit_after(main: Callable[[], int | str | None]) -> NoReturn:

@@ -18,6 +18,7 @@ examples:
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections import Counter
 from pathlib import Path
@@ -226,9 +227,8 @@ class Work:
     def add(self, recording):
         self.taken += 1
         self.status.show(f"{self._count()}{shown_name(recording)}")
-        live = recording.path == "-"
-        with stop_at_interrupt(live), say_errors(recording.path, self.failed):
-            blocks = self._read(recording)
+        with say_errors(recording.path, self.failed), stop_at_interrupt(recording.path == "-") as stopped:
+            blocks = self._read(recording, stopped)
             if self.options.stream:
                 self._stream(recording, blocks)
                 return
@@ -240,8 +240,8 @@ class Work:
                 self._output(recording, *self._long(recording, blocks))
                 return
             self.batch.append((recording, samples))
-            if live or len(self.batch) == BATCH:
-                self.finish_batch()
+        if len(self.batch) == BATCH:
+            self.finish_batch()
 
     def finish_batch(self):
         """Recognise and output the short recordings that wait."""
@@ -266,14 +266,15 @@ class Work:
             segments += found
         return segments, duration
 
-    def _read(self, recording):
+    def _read(self, recording, stopped):
         """Blocks of mono samples at the model's sampling rate."""
         options, rate = self.options, self.recognizer.sampling_rate
         channel = channel_of(recording, options)
         if recording.path == "-" and (options.stream or self.raw):
             from pyspeech.audio.live import stream_live
 
-            return stream_live(sys.stdin.buffer, rate, self.raw, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
+            blocks = stream_live(sys.stdin.buffer, rate, self.raw, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
+            return itertools.takewhile(lambda _: not stopped, blocks)
         from pyspeech.audio.io import stream_audio
 
         block = LIVE_BLOCK if options.stream else FILE_BLOCK

@@ -175,7 +175,7 @@ def _reader(path, line):
         return _audacity
     if len(words) == 4 and _is_time(words[2]):
         return _segments
-    if path.name.lower().endswith((".csv", ".tsv")) or _columns(next(_rows([("", line)], strict=False))[1]):
+    if path.name.lower().endswith((".csv", ".tsv")) or _columns(next(_rows([("", line)]))[1]):
         return _table
     raise UserError(
         f"{path}: its first line fits no label format; expected Fearless Steps (tabs), RTTM, Audacity, TextGrid, CSV, "
@@ -257,16 +257,17 @@ def _table(path, lines):
     return found
 
 
-def _rows(lines, strict=True):
+def _rows(lines):
     """Yield ("path, line n", fields) of a table, whose separator is the one that its first line has most of.
 
-    A field in quotes may go on over several lines; strict: refuse quotes that do not end, which would take all lines to come.
+    A field in quotes may go on over several lines. UserError for one that does not end, which would take all lines to come.
     """
-    delimiter = max("\t;,", key=lines[0][1].count)
-    reader = csv.reader((f"{line}\n" for _, line in lines), delimiter=delimiter, strict=strict)
-    before = 0
+    delimiter, before = max("\t;,", key=lines[0][1].count), 0
+    reader = csv.reader((f"{line}\n" for _, line in lines), delimiter=delimiter)
     try:
         for row in reader:
+            if reader.line_num == len(lines) > before + 1:
+                list(csv.reader((f"{line}\n" for _, line in lines[before:]), delimiter=delimiter, strict=True))
             before = reader.line_num
             yield lines[before - 1][0], [cell.strip() for cell in row]
     except csv.Error as error:

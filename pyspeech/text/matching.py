@@ -14,8 +14,8 @@ def matched(references: Transcripts, hypotheses: Transcripts) -> tuple[dict[str,
     """Bring both sides to the same utterances: (references, hypotheses), each {utterance: Said}.
 
     Words with times go to the segments of an stm. Otherwise a recording whose segments differ is compared as a whole, and each
-    of its channels by itself where both sides tell them. A name with blanks is that with underscores on the other side, where
-    ctm, stm and trn write it so.
+    of its channels by itself where both sides have several. A name with blanks is that with underscores on the other side,
+    where ctm, stm and trn write it so.
     """
     refs, hyps = references.texts, hypotheses.texts
     if references.segments and hypotheses.words:
@@ -39,7 +39,7 @@ def _to_segments(segments, hypotheses):
             if own:
                 said[next((segment for segment in own if middle < segment.end), own[-1])].append(word)
             else:
-                said[_channel_name(recording, channel)].append(word)
+                said[f"{recording}, channel {channel}"].append(word)
         for segment in places[recording]:
             if segment.scored:
                 found[segment.id] = Said(" ".join(said[segment]), texts[recording].language)
@@ -63,44 +63,52 @@ def _of_channel(segments, channel):
     return [segment for segment in segments if segment.channel == channel]
 
 
+def recording_of(name: str) -> str:
+    """The recording of an utterance that is one of its channels, see `_channel_name`."""
+    return name.rpartition("-")[0]
+
+
 def _channel_name(recording, channel):
-    return f"{recording}, channel {channel}"
+    return f"{recording}-{channel}"
 
 
 def _compared_whole(references, hypotheses):
-    """The recordings whose segments are joined: the other side has the whole, or segments that are not of the same times."""
+    """The recordings whose segments are joined: the other side has the whole, or segments of which less than half are these."""
     sides = (references, hypotheses)
+    if not any(side.segments for side in sides):
+        return set()
     ids = [defaultdict(set), defaultdict(set)]
     for found, side in zip(ids, sides, strict=True):
         for segment in side.segments:
             found[segment.recording] |= {segment.id} if segment.scored else set()
-    names = [{one_word(name) for name in side.texts} for side in sides]
+    names = [{one_word(name) for name, said in side.texts.items() if said.text} for side in sides]
     whole = set()
     for recording in ids[0].keys() | ids[1].keys():
         ours, theirs = (found.get(recording) for found in ids)
         if ours is not None and theirs is not None:
-            differ = not (ours <= theirs or theirs <= ours)
+            joined = 2 * len(ours & theirs) < min(len(ours), len(theirs))
         else:
-            differ = one_word(recording) in names[0 if ours is None else 1]
-        if differ:
+            joined = one_word(recording) in names[0 if ours is None else 1]
+        if joined:
             whole.add(recording)
     return whole
 
 
 def _split(references, hypotheses):
-    """The recordings that are compared by channel: both sides tell channels, and one of them several."""
-    ours, theirs = (_channels(side) for side in (references, hypotheses))
-    return {name for name in ours.keys() & theirs.keys() if max(len(ours[name]), len(theirs[name])) > 1}
+    """The recordings that are compared by channel: both sides have several."""
+    return set.intersection(
+        *({name for name, channels in _channels(side).items() if len(channels) > 1} for side in (references, hypotheses))
+    )
 
 
 def _channels(transcripts):
-    """{recording: its channels}, of those that tell any."""
+    """{recording: the channels that its segments and words tell}"""
     found = defaultdict(set)
     for segment in transcripts.segments:
         found[segment.recording].add(segment.channel)
     for name, words in transcripts.words.items():
         found[name] |= {channel for channel, *_ in words if channel is not None}
-    return {name: channels for name, channels in found.items() if channels}
+    return found
 
 
 def _joined(transcripts, whole, split):

@@ -2,8 +2,8 @@
 
 A pattern is a tag as it is written; * stands for one or more characters that are no brackets. `[laughter-*]=*` leaves what
 the star stands for. Case does not matter. A tag is a token of its own, beside white space, punctuation or another tag;
-only those in angle brackets are tags within a word too. Just within other marks than brackets of the kinds [({ there are no
-blanks: `a < b and c > d` has no tag. Patterns are tried in their order.
+only those in angle brackets are tags within a word too. What the star stands for begins and ends with a blank in brackets
+alone, and of angle brackets about a single word: `a < b and c > d` has no tag. Patterns are tried in their order.
 """
 
 import re
@@ -31,9 +31,10 @@ DEFAULT_TAGS = (
     "IGNORE_TIME_SEGMENT_IN_SCORING",
 )
 _BEFORE, _BEHIND = r"(?<![^\s>\])}+])", r"(?=[\s<\[({+.,;:?!\u0964]|$)"  # another tag may be beside a tag
-_TIGHT = r"([^\s<>\[\](){}](?:[^<>\[\](){}]*?[^\s<>\[\](){}])??)"
+_TIGHT = r"[^\s<>\[\](){}](?:[^<>\[\](){}]*?[^\s<>\[\](){}])??"
+_STARS = {"<": rf"(\s*[^\s<>\[\](){{}}]+\s*|{_TIGHT})", **dict.fromkeys("[({", r"([^<>\[\](){}]+?)")}
 LIKE_TAGS = re.compile(
-    rf"<[^\s<>](?:[^<>]*[^\s<>])?>|{_BEFORE}(?:\[[^\[\]]+\]|\{{[^{{}}]+\}}|\(\(.*?\)\)|\+\+\S+\+\+|[%!~][A-Za-z_]+){_BEHIND}"
+    rf"<(?:\s*[^\s<>]+\s*|[^\s<>](?:[^<>]*[^\s<>])?)>|{_BEFORE}(?:\[[^\[\]]+\]|\{{[^{{}}]+\}}|\(\(.*?\)\)|\+\+\S+\+\+|[%!~][A-Za-z_]+){_BEHIND}"
 )
 
 
@@ -72,8 +73,7 @@ def _rule(pattern):
     if not is_pattern(pattern):
         raise UserError(f"tag '{pattern}'; expected a tag such as <noise>, one star at most, or [laughter-*]=*")
     tag, _, kept = pattern.partition("=")
-    star = r"([^<>\[\](){}]+?)" if tag.startswith(("[", "(", "{")) else _TIGHT
-    inside = re.escape(tag).replace(r"\*", star).replace(r"\ ", r"\s+")
+    inside = re.escape(tag).replace(r"\*", _STARS.get(tag[0], f"({_TIGHT})")).replace(r"\ ", r"\s+")
     borders = ("", "") if tag.startswith("<") else (_BEFORE, _BEHIND)  # no word has angle brackets
     return re.compile(inside.join(borders), re.IGNORECASE), bool(kept)
 

@@ -1,7 +1,7 @@
 """Transcripts of utterances or recordings from files of every format that recognisers and scorers write.
 
-    text        Kaldi: `utterance-id words...`; where all lines have a tab, ids end there and may have blanks (as
-                utils/transcribe.py prints)
+    text        Kaldi: `utterance-id words...`; where half of the lines or more have a tab, ids end there and may have blanks
+                (as utils/transcribe.py prints)
     trn         NIST: `words... (utterance-id)`
     stm         NIST: `recording channel speaker start end [<labels>] words...`
     ctm         NIST: `recording channel start duration word [confidence]`; `<ALT_BEGIN>`, `<ALT>`, `<ALT_END>` for words
@@ -28,7 +28,7 @@ MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
 WRITTEN = (".txt", ".json", ".ctm", ".trn", ".stm")  # by transcribe -o, one for each recording
 NOT_SCORED = ("ignore_time_segment_in_scoring", "inter_segment_gap")
 _TRN = re.compile(r"(?:^|.*\s)\(((?:[^()\s]|\([^()\s]*\))+)\)\s*")  # ids may have parentheses in pairs
-_NBEST = re.compile(r"(\d+\.\d+)\t-?\d+\.\d+\t(.*)")  # a line of transcribe --nbest: start, log probability, words
+_NBEST = re.compile(r"(\d+\.\d+)\t-[^\t]+\t(.*)")  # a line of transcribe --nbest: start, log probability, words
 _ALTERNATIVES = {"<ALT_BEGIN>": "{", "<ALT>": "/", "<ALT_END>": "}"}  # marks of a ctm, as trn and stm have them
 
 
@@ -145,7 +145,7 @@ def _best_readings(lines):
 def read_columns(path: Path | str) -> dict[str, str]:
     """Return {name: the rest} of the lines of a UTF-8 text file, as Kaldi's text, utt2spk and utt2lang are.
 
-    The name ends at the first tab where all lines have one, else at the first blank.
+    The name ends at the first tab where half of the lines or more have one, else at the first blank.
     """
     return _columns(path, _lines(path))
 
@@ -170,10 +170,12 @@ def _plain(lines):
 
 
 def _columns(path, lines):
-    found, lines = {}, [(where, line.lstrip()) for where, line in lines]
-    separator = "\t" if all("\t" in line for _, line in lines) else None
+    found, lines = {}, [(where, line.strip()) for where, line in lines]
+    names = [line.partition("\t")[0].strip() for _, line in lines if "\t" in line]
+    tabs = 2 * len(names) >= len(lines)
+    blanks = tabs and any(len(name.split()) > 1 for name in names)  # in names, so that a line without a tab is one
     for where, line in lines:
-        parts = [part.strip() for part in line.split(separator, maxsplit=1)]
+        parts = [part.strip() for part in line.split("\t" if tabs and ("\t" in line or blanks) else None, maxsplit=1)]
         _add(found, where, parts[0], parts[1] if len(parts) == 2 else "")
     return found
 
@@ -203,7 +205,8 @@ def _looks_like_stm(line):
 
 def _looks_like_ctm(line):
     fields = line.split()
-    return len(fields) in (5, 6) and _is_time(fields[2]) and _is_time(fields[3]) and not _looks_like_stm(line)
+    timed = len(fields) > 3 and _is_time(fields[2]) and _is_time(fields[3])
+    return len(fields) in (5, 6) and (timed or fields[4] in _ALTERNATIVES) and not _looks_like_stm(line)
 
 
 def _is_time(text):
@@ -244,7 +247,7 @@ def _read_stm(path, lines):
             raise UserError(f"{where}: {len(fields)} columns; expected stm: recording channel speaker start end words...")
         start, end = (_seconds(where, fields[place]) for place in (3, 4))
         if end < start:
-            raise UserError(f"{where}: ends at {end:g} s, before its start at {start:g} s")
+            raise UserError(f"{where}: its end, {end:g} s, is before its start, {start:g} s")
         text = re.sub(r"^<[^>]*>\s*", "", fields[5]) if len(fields) == 6 else ""
         segments.append(Segment(fields[0], _channel(fields[1]), start, end, Said(text.strip(), speaker=fields[2])))
     segments.sort(key=lambda segment: (segment.recording, segment.channel, segment.start))
@@ -271,6 +274,8 @@ def _read_ctm(path, lines):
             marked, timed = True, (channel, 0.0, mark)
         else:
             start, duration = (_seconds(where, fields[place]) for place in (2, 3))
+            if duration < 0:
+                raise UserError(f"{where}: a duration of {duration:g} s; expected 0 or more")
             timed = (channel, start + duration / 2, word)
         if mark or name in begun:
             begun.setdefault(name, []).append(timed)
@@ -299,15 +304,24 @@ def _read_json(path, lines):
             name, segments, said = entry["recording"], entry["segments"], Said(entry["text"], entry["language"])
             heard = [word for segment in segments for word in segment["words"]]
             words[name] += [(None, (word["start"] + word["end"]) / 2, word["word"]) for word in heard]
+            start, end = _span(entry)
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{where}: not a line of transcribe --format json ({type(error).__name__})") from None
-        times = [segment.get(key, math.inf) for segment in segments for key in ("start", "end")]
-        if name in found and ends[name] <= min(times, default=-1.0) < math.inf:  # of a stream, a segment a line
+        if name in found and ends[name] <= start:
             found[name] = Said(f"{found[name].text} {said.text}".strip(), _common(found[name].language, said.language))
         else:
             _add(found, where, name, said)
-        ends[name] = max(times, default=math.inf)
+        ends[name] = end
     return Transcripts(path, found, words=dict(words))
+
+
+def _span(entry):
+    """(start, end) of a line of a stream, which is one segment of a recording; else (-inf, inf): nothing joins it."""
+    if len(entry["segments"]) == 1 and "end" in entry["segments"][0]:
+        start, end = entry["segments"][0]["start"], entry["segments"][0]["end"]
+        if abs(end - start - entry["duration"]) < 0.002:  # both are rounded
+            return start, end
+    return -math.inf, math.inf
 
 
 def _common(one, other):
@@ -319,8 +333,8 @@ def _seconds(where, text):
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise UserError(f"{where}: '{text}' is not a time; expected seconds, 0 or more")
+    if not math.isfinite(seconds):
+        raise UserError(f"{where}: '{text}' is not a time; expected seconds")
     return seconds
 
 

@@ -247,7 +247,7 @@ def test_ctrl_c_ends_a_stream_that_stalls(edges):
         stream.seek(0)
         whole = run_tool("detect_speech", *options, stdin=stream)
     os.unlink(edges[0] / "part.raw")
-    assert status == 130 and output == whole.stdout and output.count("\n") == len(BURSTS)
+    assert status == 0 and output == whole.stdout and output.count("\n") == len(BURSTS)
     assert "1 recording: 17.00 s of audio" in messages and whole.returncode == 0
 
 

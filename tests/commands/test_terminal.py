@@ -10,6 +10,7 @@ from tool_harness import ENVIRONMENT, UTILS, assert_usage_error
 
 from pyspeech.commands import arguments
 from pyspeech.commands.terminal import exit_after, progress_bar, say_errors, stop_at_interrupt
+from pyspeech.errors import UserError
 
 SCRIPT = """
 import os, signal, sys, time
@@ -48,19 +49,29 @@ def test_ctrl_c_is_never_a_traceback(tmp_path, when, status):
 
 
 def test_an_interrupt_ends_standard_input_and_the_next_one_the_program():
-    before, inode = signal.getsignal(signal.SIGINT), os.fstat(0).st_ino
-    with pytest.raises(KeyboardInterrupt), stop_at_interrupt():
-        os.kill(os.getpid(), signal.SIGINT)
-        assert os.read(0, 1) == b""
-        processed = True
-    assert processed
-    with pytest.raises(KeyboardInterrupt), stop_at_interrupt():
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-        signal.pause()
-    with stop_at_interrupt(wanted=False):
-        assert signal.getsignal(signal.SIGINT) is before
-    assert signal.getsignal(signal.SIGINT) is before and os.fstat(0).st_ino == inode
+    before, kept, (reading, writing) = signal.getsignal(signal.SIGINT), os.dup(0), os.pipe()
+    os.dup2(reading, 0)  # from which nothing comes
+    try:
+        inode = os.fstat(0).st_ino
+        with stop_at_interrupt() as stopped:
+            assert not stopped
+            os.kill(os.getpid(), signal.SIGINT)
+            assert stopped and os.read(0, 1) == b""
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+                signal.pause()
+        assert signal.getsignal(signal.SIGINT) is before and os.fstat(0).st_ino == inode
+        with pytest.raises(KeyboardInterrupt), stop_at_interrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+            raise UserError("holds no samples")
+        with pytest.raises(UserError), stop_at_interrupt():
+            raise UserError("holds no samples")
+        with stop_at_interrupt(wanted=False):
+            assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        os.dup2(kept, 0)
+        for place in (kept, reading, writing):
+            os.close(place)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

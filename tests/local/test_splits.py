@@ -26,3 +26,8 @@ def test_sentences_where_fewer_than_five_are_named():
     assert len(held) == 8
     unnamed = hold_out(spoken([None] * 80), 0.1)
     assert [one.id for one in held] == [one.id for one in unnamed if one.split == "dev"]
+
+
+def test_few_named_speakers_do_not_decide():
+    found = hold_out(spoken([*(f"s{n}" for n in range(10)), *[None] * 190]), 0.1)
+    assert sum(one.split == "dev" for one in found) == 20

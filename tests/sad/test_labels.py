@@ -202,6 +202,14 @@ def test_names_of_two_lines_in_csv(tmp_path):
         read_labels(write(tmp_path / "bad.csv", 'recording,start,end\n"a\nb",0,1\nc,x,1\n'))
 
 
+@pytest.mark.parametrize("separator", ["\t", ","])
+def test_quotes_of_texts(tmp_path, separator):
+    """As who writes tables without a thought for CSV has them: they hide no line."""
+    rows = ["recording,start,end,text", 'a,0,1,"Hi" she said', 'a,2,3,he said "hi"', 'a,4,5,"oh']
+    path = write(tmp_path / "said.tsv", "".join(f"{row}\n" for row in rows).replace(",", separator))
+    assert read_labels(path)["a"].speech.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+
 @pytest.mark.parametrize("rest", ["", "d,4,5\n" * 50_000], ids=["to the end", "beyond the limit of a field"])
 def test_quotes_of_csv_that_do_not_end(tmp_path, rest):
     """They would take the lines behind them, and with these their speech."""

@@ -23,12 +23,13 @@ def score(tmp_path, ref, hyp, *options):
     return average["words"], average["errors"], [name for name, *_ in utterances]
 
 
-def line(recording, *words, **more):
-    """A line of transcribe --format json, of words (text, start)."""
+def line(recording, *words, duration=None):
+    """A line of transcribe --format json, of words (text, start) in a segment; duration: None for that of the segment."""
     said = [{"word": word, "start": start, "end": start + 0.1} for word, start in words]
-    segments = [{"start": said[0]["start"], "end": said[-1]["end"], "words": said, **more}] if said else []
-    entry = {"recording": recording, "text": " ".join(word for word, _ in words), "language": "en-IN", "segments": segments}
-    return json.dumps(entry) + "\n"
+    start, end = said[0]["start"], said[-1]["end"]
+    entry = {"recording": recording, "text": " ".join(word for word, _ in words), "language": "en-IN"}
+    segments = [{"start": start, "end": end, "words": said}]
+    return json.dumps({**entry, "duration": duration or end - start, "segments": segments}) + "\n"
 
 
 TWO = "rec1 1 s 0.00 6.00 <o> a b c\nrec2 1 s 0.00 3.00 <o> d e\nrec2 1 s 3.00 6.00 <o> f g\n"
@@ -45,6 +46,15 @@ def test_each_recording_by_its_own_segments(tmp_path):
     )
     assert score(tmp_path, ("r.stm", TWO), ("h", "rec2 d e f g\nrec1-A-0.00-6.00 a b c\n"))[:2] == (7, 0)
     assert score(tmp_path, ("r", "rec2 d e f g\nrec1-A-0.00-6.00 a b c\n"), ("h.stm", TWO))[:2] == (7, 0)
+    ignored = "rec 1 s 0 1 a\nrec 1 s 1 2 IGNORE_TIME_SEGMENT_IN_SCORING\nrec 1 s 2 3 b\nrec 1 s 3 4 c\n"
+    heard = "rec 1 s 0 1 a\nrec 1 s 1 2 x\nrec 1 s 3 4 c\n"  # nothing was recognised in one, something where it is not scored
+    assert score(tmp_path, ("r.stm", ignored), ("h.stm", heard))[:2] == (3, 1)
+    silent = "silent 1 s 0 1 a\nsilent 1 s 1 2 IGNORE_TIME_SEGMENT_IN_SCORING\n"
+    (tmp_path / "hyp").mkdir(exist_ok=True)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "rec.stm").write_text("rec 1 s 0 1 a\n")
+    (tmp_path / "folder" / "silent.stm").write_text("")
+    assert score(tmp_path, ("r.stm", "rec 1 s 0 1 a\n" + silent), ("../folder/rec.stm", "rec 1 s 0 1 a\n"))[:2] == (2, 1)
     missing = score(tmp_path, ("r.stm", TWO), ("h.stm", "rec1 1 x 0.00 6.00 a b c\n"))
     assert missing[1:] == (4, ["rec1-A-0.00-6.00", "rec2-A-0.00-3.00", "rec2-A-3.00-6.00"])
 
@@ -53,10 +63,10 @@ def ctm(channel, start, words):
     return "".join(f"sw {channel} {start + 0.5 * place:.2f} 0.40 {word}\n" for place, word in enumerate(words))
 
 
-def test_each_channel_by_itself(tmp_path, capsys):
+def test_each_channel_by_itself(tmp_path):
     """Words of two channels that are spoken at once are not mixed by their times."""
     ref, hyp = ctm("A", 0.0, "abc") + ctm("B", 0.1, "xyz"), ctm("1", 0.15, "abc") + ctm("2", 0.1, "xyz")
-    both = (6, 0, ["sw, channel A", "sw, channel B"])
+    both = (6, 0, ["sw-A", "sw-B"])
     assert score(tmp_path, ("r.ctm", ref), ("h.ctm", hyp)) == both
     stm = [
         "sw {} s1 {:.2f} 2.0 <o> a b c\nsw {} s2 0.10 2.{} <o> x y z\n".format(*some)
@@ -65,11 +75,18 @@ def test_each_channel_by_itself(tmp_path, capsys):
     assert score(tmp_path, ("r.stm", stm[0]), ("h.stm", stm[1])) == both
     assert score(tmp_path, ("r.ctm", ref), ("h.stm", stm[1])) == both
     assert score(tmp_path, ("r.stm", stm[0]), ("h.ctm", hyp))[:2] == (6, 0)
-    assert score(tmp_path, ("r.ctm", ref), ("h.ctm", ctm("1", 0.0, "abc"))) == (6, 3, both[2])
-    assert "no hypothesis for 1 of 2 utterances, scored as empty: sw, channel B" in capsys.readouterr().err
     one = ctm("A", 0.0, "abc")
     assert score(tmp_path, ("r.ctm", one), ("h.ctm", one.replace(" A ", " 2 "))) == (3, 0, ["sw"])  # one channel is one
     assert score(tmp_path, ("r.ctm", ref), ("h", "sw a x b y c z\n")) == (6, 0, ["sw"])  # nothing tells them
+    mixed = ref.replace(" B ", " A ")  # transcribe takes the mean of the channels
+    assert score(tmp_path, ("r.ctm", ref), ("h.ctm", mixed)) == (6, 0, ["sw"])
+    of = {"utt2lang": "sw hi-IN\n", "utt2spk": "sw-A one\nsw two\n"}
+    for name, text in of.items():
+        (tmp_path / name).write_text(text)
+    options = [part for name in of for part in (f"--{name}", str(tmp_path / name))]
+    options = parser().parse_args([str(tmp_path / "ref" / "r.ctm"), str(tmp_path / "hyp" / "h.stm"), *options])
+    found = read_utterances(options, options.hypothesis, read_names(options))
+    assert [row[:3] for row in found] == [("sw-A", "hi-IN", "one"), ("sw-B", "hi-IN", "two")]
 
 
 def test_words_of_no_channel_go_by_time(tmp_path):
@@ -122,6 +139,11 @@ def test_lines_of_a_stream(tmp_path):
     assert score(tmp_path, ("r", "rec a b c\nother d\n"), ("h.json", lines)) == (4, 0, ["rec", "other"])
     with pytest.raises(UserError, match="h.json:3: rec is there twice"):
         score(tmp_path, ("r", "rec a b c\n"), ("h.json", lines.replace("other", "rec")))
+    whole = line("rec", ("a", 0.1), duration=2.0) + line("rec", ("b", 2.5), duration=4.0)  # of two files of that name
+    with pytest.raises(UserError, match="h.json:2: rec is there twice"):
+        score(tmp_path, ("r", "rec a b c\n"), ("h.json", whole))
+    with pytest.raises(UserError, match="h.json:1: not a line of transcribe"):
+        score(tmp_path, ("r", "rec a b c\n"), ("h.json", lines.replace('"start": 0.1', '"start": null', 1)))
 
 
 @pytest.mark.parametrize(
@@ -129,8 +151,8 @@ def test_lines_of_a_stream(tmp_path):
     [
         ("h.ctm", "rec A nan 0.2 a\n", "h.ctm:1: 'nan' is not a time; expected seconds"),
         ("h.ctm", "rec A 0.0 inf a\n", "'inf' is not a time"),
-        ("h.ctm", "rec A -1 0.5 a\n", "'-1' is not a time"),
-        ("h.stm", "rec A s 5.0 2.0 a\n", "h.stm:1: ends at 2 s, before its start at 5 s"),
+        ("h.ctm", "rec A 0.0 -0.5 a\n", "h.ctm:1: a duration of -0.5 s; expected 0 or more"),
+        ("h.stm", "rec A s 5.0 2.0 a\n", "h.stm:1: its end, 2 s, is before its start, 5 s"),
     ],
 )
 def test_times(tmp_path, name, text, message):
@@ -145,5 +167,10 @@ def test_names_as_others_write_them(tmp_path):
     assert score(
         tmp_path, ("x.stm.filt", "rec 1 s 0 3 a b\nrec 1 s 3 6 c\n"), ("x.ctm.filt", "rec 1 0 1 a\nrec 1 1 1 b\nrec 1 4 1 c\n")
     )[:2] == (3, 0)
-    mixed = "u1 a\tb\nu2 c\n"  # a tab between words, as Kaldi takes it
-    assert score(tmp_path, ("r", "u1 a b\nu2 c\n"), ("h", mixed)) == (3, 0, ["u1", "u2"])
+    mixed = "u1 a\tb\nu2 c\nu3 d\n"  # a tab between words, as Kaldi takes it
+    assert score(tmp_path, ("r", "u1 a b\nu2 c\nu3 d\n"), ("h", mixed)) == (4, 0, ["u1", "u2", "u3"])
+    stripped = "my rec\ta b\nother rec\n"  # an editor took the tab of the empty one
+    assert score(tmp_path, ("r", "my rec\ta b\nother rec\tc\n"), ("h", stripped)) == (3, 1, ["my rec", "other rec"])
+    assert score(tmp_path, ("r", "u1 a b\nu2 c d\n"), ("h", "u1\ta b\nu2 c d\n")) == (4, 0, ["u1", "u2"])
+    unnamed = "rec A * * <ALT_BEGIN>\nrec A 0.5 0.2 a\nrec A * * <ALT>\nrec A 0.5 0.2 b\nrec A * * <ALT_END>\n"
+    assert score(tmp_path, ("r", unnamed), ("h", "rec b\n"))[:2] == (1, 0)

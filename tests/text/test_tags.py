@@ -17,7 +17,7 @@ from pyspeech.text.tags import DEFAULT_TAGS, Tags, most
         ("++breath++ %hesitation, well (%hesitation) (( )) a (()) !SIL", ", well a"),
         ("{breath} hm {lipsmack}", "hm"),
         ("IGNORE_TIME_SEGMENT_IN_SCORING", ""),
-        ("[background noise] hello [ noise ] <spoken noise> <b>", "hello"),
+        ("[background noise] hello [ noise ] < unk > <spoken noise> <b>", "hello"),
     ],
 )
 def test_tags_of_known_corpora_are_dropped(text, expected):

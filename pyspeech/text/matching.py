@@ -81,7 +81,11 @@ def _compared_whole(references, hypotheses):
     for found, side in zip(ids, sides, strict=True):
         for segment in side.segments:
             found[segment.recording] |= {segment.id} if segment.scored else set()
-    names = [{one_word(name) for name, said in side.texts.items() if said.text} for side in sides]
+    # A hypothesis that is empty needs no joined reference, whose segments may be such that are not scored.
+    names = [
+        {one_word(name) for name in references.texts},
+        {one_word(name) for name, said in hypotheses.texts.items() if said.text},
+    ]
     whole = set()
     for recording in ids[0].keys() | ids[1].keys():
         ours, theirs = (found.get(recording) for found in ids)

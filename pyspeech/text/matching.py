@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
 from pyspeech.audio.recordings import one_word
 from pyspeech.errors import UserError
@@ -34,10 +36,12 @@ def _to_segments(segments, hypotheses):
     texts, words = (_named_alike(places, mapping) for mapping in (hypotheses.texts, hypotheses.words))
     said, found = defaultdict(list), {name: text for name, text in texts.items() if name not in places}
     for recording in places.keys() & words.keys():
+        channels = {channel: _of_channel(places[recording], channel) for channel, *_ in words[recording]}
+        ends = {channel: [*accumulate((one.end for one in own), max)] for channel, own in channels.items()}  # up to each
         for channel, middle, word in words[recording]:
-            own = _of_channel(places[recording], channel)
+            own = channels[channel]
             if own:
-                said[next((segment for segment in own if middle < segment.end), own[-1])].append(word)
+                said[own[min(bisect_right(ends[channel], middle), len(own) - 1)]].append(word)
             else:
                 said[f"{recording}, channel {channel}"].append(word)
         for segment in places[recording]:

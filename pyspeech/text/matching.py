@@ -36,7 +36,9 @@ def _to_segments(segments, hypotheses):
     texts, words = (_named_alike(places, mapping) for mapping in (hypotheses.texts, hypotheses.words))
     said, found = defaultdict(list), {name: text for name, text in texts.items() if name not in places}
     for recording in places.keys() & words.keys():
-        channels = {channel: _of_channel(places[recording], channel) for channel, *_ in words[recording]}
+        channels = {
+            channel: _of_channel(places[recording], channel) for channel in {channel for channel, *_ in words[recording]}
+        }
         ends = {channel: [*accumulate((one.end for one in own), max)] for channel, own in channels.items()}  # up to each
         for channel, middle, word in words[recording]:
             own = channels[channel]

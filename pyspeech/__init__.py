@@ -8,6 +8,9 @@ Importing it is instant: what a name stands for is loaded when it is used.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
     from pyspeech.asr import Alignment, Recognizer, Transcript, pruned_loss, rnnt_loss, smoothed_loss
     from pyspeech.audio.sound import Sound
     from pyspeech.errors import UserError
@@ -19,7 +22,7 @@ __version__ = "1.0.0"
 NEED_TORCH = ("pyspeech.asr.loss",)  # modules that import it before anything is called
 
 
-def lazy_names(package, places):
+def lazy_names(package: str, places: "Mapping[str, str]") -> "tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]":
     """(__getattr__, __dir__, __all__) of a package whose names lie in modules that are loaded when they are used.
 
     places: {name: module}. Without torch, help() and `import *`, which load all names, see none that cannot be loaded.

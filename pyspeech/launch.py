@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _MARK = "PYSPEECH_LAUNCHED"  # set while path.sh starts the right Python: twice in a row would be a loop
 
 
-def environment_name():
+def environment_name() -> "str | None":
     """The environment of path.sh that this Python is: "k2", "torch2", "system" (the user's own, asked for), or None."""
     name = os.environ.get("PYSPEECH_ENV", "")
     if name == "system":
@@ -24,7 +24,7 @@ def environment_name():
     return name if os.path.realpath(sys.prefix) == ours else None
 
 
-def ensure_environment():
+def ensure_environment() -> None:
     """Replace this process by the same script in the environment of path.sh, which makes it where it is missing.
 
     Returns at once where the script already runs there, where PYSPEECH_ENV=system asks for the Python at hand, and in
@@ -61,7 +61,7 @@ def ensure_environment():
         sys.exit("cannot start bash to run %s: %s" % (path_sh, error.strerror))
 
 
-def run_command(name):
+def run_command(name: str) -> None:
     """Run a module of pyspeech/commands in the environment of path.sh and exit with its status: a script of utils/."""
     ensure_environment()
     from importlib import import_module

@@ -16,9 +16,13 @@ import pytest
 import yaml
 
 import pyspeech
+from pyspeech.commands import COMMANDS as DOORS
+from pyspeech.commands.main import choose
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("egs/*.md"), *ROOT.glob("egs/*/*.md")])
+PAGES = sorted(
+    path for places in ("*", "docs/*", "egs/*", "egs/*/*", "pyspeech/*/shipped/*") for path in ROOT.glob(f"{places}.md")
+)
 FOLDERS = ("egs", "local", "pyspeech", "steps", "tests", "utils")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if "exp" not in path.parts)
 # A path from the folder of the repository, but for what a run makes, and for placeholders (<name>, ...).
@@ -67,10 +71,14 @@ def commands():
         text = page.read_text(encoding="utf-8").replace("./path.sh ", "")
         lines = [line for block in text.split("```")[1::2] for line in block.splitlines()]
         for line in itertools.chain(lines, re.findall(r"`([^`\n]+)`", "".join(text.split("```")[::2]))):
-            match = re.search(r"(?:^ *|\| )((?:egs|utils)/[\w/]+\.py)((?: .*)?)$", line.partition(" #")[0].rstrip())
+            line = line.partition(" #")[0].rstrip()
+            match = re.search(r"(?:^ *|\| )((?:egs|utils)/[\w/]+\.py|pyspeech(?= [a-z]))((?: .*)?)$", line)
             if match and not EXAMPLE.match(match[1]):
-                arguments = shlex.split(match[2].partition(" | ")[0])
-                found.setdefault(match[1], []).append(arguments)
+                script, arguments = match[1], shlex.split(match[2].partition(" | ")[0])
+                if script == "pyspeech":
+                    name, arguments = choose(arguments)
+                    script = f"utils/{DOORS[name][1]}.py"
+                found.setdefault(script, []).append(arguments)
     return found
 
 
@@ -79,6 +87,7 @@ COMMANDS = commands()
 
 def test_commands_are_found():
     assert ["train.lr=5e-4"] in COMMANDS["egs/fearless/run.py"]
+    assert ["a.wav", "--point", "words"] in COMMANDS["utils/detect_speech.py"]  # the model card's `pyspeech detect`
     assert len(COMMANDS) >= 15
 
 
@@ -160,6 +169,10 @@ def test_dependencies_point_one_way(folder, above):
         if any(name == other or name.startswith(other + ".") for other in above.split())
     }
     assert not wrong
+
+
+def test_few_modules_of_the_library_are_in_no_folder():
+    assert len([path for path in (ROOT / "pyspeech").glob("*.py") if path.name != "__init__.py"]) <= 6
 
 
 def test_the_library_names_no_file_of_a_recipe():

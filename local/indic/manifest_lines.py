@@ -52,7 +52,7 @@ class Manifest:
 
 @dataclass
 class Found:
-    """What manifests have: utterances, [(line, what is wrong), ...], and the recordings to copy, {path of the copy: a cut}."""
+    """Contents of manifests: utterances, [(line, problem), ...], and the recordings to copy, {path of the copy: a cut}."""
 
     utterances: list[Utterance] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)

@@ -119,11 +119,6 @@ class ContextGraph:
         return self.first, self.symbols, self.values, self.targets, self.back, self.weights, self.pending
 
     @torch.inference_mode()
-    def values_at(self, nodes: torch.Tensor) -> torch.Tensor:
-        """Values of all symbols at nodes (R,): (R, V) float64; that of the blank is 0."""
-        return self._expanded(nodes)[0]
-
-    @torch.inference_mode()
     def step(self, nodes: torch.Tensor, symbols: torch.Tensor) -> torch.Tensor:
         """Nodes (R,) that symbols (R,) lead to from nodes (R,)."""
         return self._expanded(nodes)[1].gather(1, symbols[:, None])[:, 0]

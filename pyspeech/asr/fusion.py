@@ -96,7 +96,7 @@ class Fusion:
             self.bonus[new] = self._bonus([values for _, values in found], self.row_heads[new], predicted)
 
     def pending(self, first: int, last: int) -> torch.Tensor:
-        """What rows first to last - 1 have to give back at the end of an utterance, (N,) float64."""
+        """Sum up what rows first to last - 1 have to give back at the end of an utterance: (N,) float64."""
         pending = self.bonus.new_zeros(last - first)
         for graph, states in zip(self.graphs, self.states, strict=True):
             pending += graph.pending[graph.nodes_of(states[:, first:last])].sum(dim=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from pyspeech.asr.context_graph import ContextGraph
 from pyspeech.errors import UserError
 from pyspeech.text.arpa import END, START, UNKNOWN, Arpa
 from pyspeech.text.witten_bell import witten_bell
+
+if TYPE_CHECKING:
+    from pyspeech.text.units import Units
 
 LN10 = math.log(10)
 
@@ -51,7 +55,7 @@ def ngram_graph(arpa: Arpa, symbols: Sequence[str]) -> ContextGraph:
     return ContextGraph.build(len(symbols), arcs, back, [weight * LN10 for weight in histories.values()], start=start)
 
 
-def symbol_ngrams(texts: Iterable[str], units, order: int) -> Arpa:
+def symbol_ngrams(texts: Iterable[str], units: Units, order: int) -> Arpa:
     """Estimate an n-gram model over the symbols of units from normalised texts."""
     symbols = units.symbols
     sentences = ([symbols[number] for number in units.encode(text)] for text in texts)

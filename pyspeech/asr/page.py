@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.asr.stopping import cheapest_setting, setting
 from pyspeech.report.examples import curve, example, heard, lane, section
 from pyspeech.report.sources import read_sources
 
+if TYPE_CHECKING:
+    from pyspeech.report.experiment import Experiment
+    from pyspeech.report.media import Media
+
 OF_LANGUAGE, OF_SPEAKER, MOST = 8, 1, 80  # utterances that are shown: the worst of each language and speaker, and of all
 COLOURS = [("wrong", "another word"), ("lost", "left out"), ("more", "put in"), ("mark", "a decoder stops")]
 
 
-def view(experiment, media) -> list[dict[str, Any]]:
+def view(experiment: Experiment, media: Media) -> list[dict[str, Any]]:
     """The sections of an experiment; see pyspeech.report.page."""
     folder = experiment.folder
     sections = []

@@ -14,7 +14,7 @@ from pyspeech.asr.sherpa_graphs import RATE, Decoder, Encoder, FrontEnd, Joiner,
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import fbank, stack
 from pyspeech.files import atomic_write
-from pyspeech.onnx_graph import trace, write_graph
+from pyspeech.model_file import trace, write_graph
 from pyspeech.text.graphemes import BLANK, WORD_START, GraphemeUnits
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def token_names(units: Units) -> list[str]:
 
 
 def encoder_metadata(bundle: Bundle, encoder: Encoder, language: str) -> dict[str, Any]:
-    """What sherpa-onnx reads beside the graph; it adds the blank to `vocab_size` itself."""
+    """Give what sherpa-onnx reads beside the graph; it adds the blank to `vocab_size` itself."""
     config, chunk = bundle.model.config, chunk_frames(bundle.fbank)
     channel, time, _ = encoder.caches(1)
     dims = {

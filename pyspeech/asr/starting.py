@@ -37,7 +37,7 @@ PARTS = {
 
 @dataclass
 class Report:
-    """What `take_weights` took.
+    """Account of what `take_weights` took.
 
     symbols: {output layer: (of its symbols how many, of which output layers they are)}. taken, total: numbers of parameters.
     left: {part: why}, of tensors that have new values, or some.

@@ -53,12 +53,12 @@ class ArraySource:
         self._samples = samples.reshape(len(samples), -1).astype(np.float32)
         self.channels, self._position = self._samples.shape[1], 0
 
-    def read(self, count):
+    def read(self, count: int) -> np.ndarray:
         block = self._samples[self._position : self._position + count].copy()
         self._position += len(block)
         return block
 
-    def skip(self, count):
+    def skip(self, count: int) -> None:
         self._position = count
 
 

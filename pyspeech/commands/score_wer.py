@@ -139,7 +139,7 @@ def say_lacking(path, names, utterances):
 
 
 def with_rates(scores):
-    """What `score_utterances` gives, with the fractions wer, and cer where characters were counted."""
+    """Add to what `score_utterances` gives the fractions wer, and cer where characters were counted."""
     from pyspeech.text.wer import rate
 
     def entry(counts):

@@ -1,19 +1,25 @@
 """Checks of audio files as they came: readable, whole, not silent, of sane samples, long enough, of a usable rate."""
 
+from __future__ import annotations
+
+import logging
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pyspeech.audio.headers import mended_header, promised_frames
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, stream_audio
 from pyspeech.audio.level import STEP
+from pyspeech.audio.lhotse_audio import LhotseAudio
 from pyspeech.audio.sources import UNKNOWN_LENGTH
-from pyspeech.data.manifests import length_of
+from pyspeech.data.manifests import Utterance, length_of
 from pyspeech.data.problems import printable
-from pyspeech.engine.parts import file_state, fingerprint, in_parts
+from pyspeech.engine.parts import Parts, file_state, fingerprint, in_parts
 from pyspeech.errors import UserError
 
 AUDIO_SUFFIXES = SNDFILE_SUFFIXES + FFMPEG_SUFFIXES
@@ -27,7 +33,7 @@ LOWEST_RATE = 4000  # Hz: less holds no speech that could be understood
 ESTIMATED = 4 * 1152  # samples by which the length of an MP3 without a Xing header, an estimate, may be too large
 
 
-def check_audio(path, loudest=LOUDEST):
+def check_audio(path: Path | str | LhotseAudio, loudest: float = LOUDEST) -> dict[str, Any]:
     """Properties of an audio file (rate, channels, duration, format); UserError for one that is no use.
 
     That is: not readable, empty, truncated (less in it than its header says), silent (all samples equal, or channels of
@@ -113,7 +119,9 @@ def _frames(stream, margin):
     return start + found if found else 0
 
 
-def check_file(path, check=check_audio, shortest=SHORTEST):
+def check_file(
+    path: Path | str, check: Callable[[Path], dict[str, Any]] = check_audio, shortest: float = SHORTEST
+) -> tuple[dict[str, Any] | None, str | None]:
     """(audio properties, None) or (None, what is wrong) of one audio file.
 
     check: path -> its properties, UserError for what is wrong. shortest: seconds.
@@ -138,7 +146,7 @@ def check_file(path, check=check_audio, shortest=SHORTEST):
     return properties, None
 
 
-def utterance_check():
+def utterance_check() -> Callable[[Utterance], tuple[dict[str, Any] | None, str | None]]:
     """A function: utterance -> what `check_file` returns of its audio, and whether that is as long as its corpus says; of a
     segment, also whether it lies in its recording, which is looked at once for all of its segments that follow each other."""
     check_recording = lru_cache(maxsize=1024)(check_file)
@@ -166,7 +174,14 @@ def _place(utterance):
     return f"{utterance.audio}, {utterance.id}" if getattr(utterance, "segment", None) else utterance.audio
 
 
-def check_utterances(utterances, check, log, jobs=None, what="audio files", parts=None):
+def check_utterances(
+    utterances: Sequence[Any],
+    check: Callable[[Any], tuple[dict[str, Any] | None, str | None]],
+    log: logging.Logger,
+    jobs: int | None = None,
+    what: str = "audio files",
+    parts: Parts | None = None,
+) -> tuple[list[tuple[Any, dict[str, Any]]], list[tuple[str, str]]]:
     """([(utterance, audio properties), ...], [(audio path, what is wrong), ...]) of a list of Utterance, with progress.
 
     Anything that has an `audio`, a path, will do for one. check: utterance -> what `check_file` returns, of it and of who

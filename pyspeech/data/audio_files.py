@@ -1,19 +1,26 @@
 """Audio files that a preparation writes: what a mini corpus is made of, and mono copies of what others bring."""
 
+from __future__ import annotations
+
 import hashlib
+import logging
 import os
 import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pyspeech.audio.io import stream_audio
-from pyspeech.engine.parts import file_state, fingerprint, in_parts
+from pyspeech.data.manifests import Utterance
+from pyspeech.engine.parts import Parts, file_state, fingerprint, in_parts
 from pyspeech.files import atomic_path, is_temporary
 
 READABLE = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG")
 
 
-def write_audio(path, samples, rate):
+def write_audio(path: Path | str, samples: np.ndarray, rate: int) -> None:
     """Write samples (N,), int16 or floats of full scale 1 (clipped), as 16-bit audio of the kind that the ending says."""
     import soundfile
 
@@ -23,12 +30,12 @@ def write_audio(path, samples, rate):
         soundfile.write(str(temporary), samples, rate, subtype="PCM_16")
 
 
-def as_int16(samples):
+def as_int16(samples: np.ndarray) -> np.ndarray:
     """Samples (N,) of full scale 1 as the 16-bit numbers that are read as these; those of 16-bit files do not change."""
     return np.clip(np.rint(samples * np.float32(32768)), -32768, 32767).astype(np.int16)
 
 
-def copy_mono(path, target, rate):
+def copy_mono(path: Path | str, target: Path, rate: int) -> Path:
     """Copy audio of any kind and length to `target`: 16-bit WAV at `rate` Hz, channels mixed. Returns `target`."""
     import soundfile
 
@@ -39,7 +46,9 @@ def copy_mono(path, target, rate):
     return target
 
 
-def readable_copies(good, folder, log, parts=None):
+def readable_copies(
+    good: Sequence[tuple[Utterance, dict[str, Any]]], folder: Path, log: logging.Logger, parts: Parts | None = None
+) -> list[tuple[Utterance, str, dict[str, Any]]]:
     """[(utterance, path, properties), ...] of [(utterance, properties), ...]: of its audio, or of a mono WAV copy of it in
     `folder`. Copied, by all cores of the stage, are files with several channels and formats that are not commonly read.
     """
@@ -79,13 +88,13 @@ def _copied_as(utterance):
     return f"{safe_name(utterance.segment.recording)}.{hashlib.md5(os.fsencode(utterance.audio)).hexdigest()[:8]}"
 
 
-def safe_name(name):
+def safe_name(name: str) -> str:
     """A name that a file can have; other ones for other names."""
     safe = re.sub(r"[^\w.+-]+", "_", name).strip(".")
     return safe if safe == name else f"{safe}-{hashlib.md5(name.encode()).hexdigest()[:8]}"
 
 
-def digest(paths):
+def digest(paths: Iterable[Path]) -> str:
     """SHA-256 over the names and all samples of some 16-bit files, in the order of their paths; of whole ones alone, as a
     killed process leaves some that it has not ended."""
     import soundfile

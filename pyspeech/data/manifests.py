@@ -3,14 +3,21 @@
 The same corpus gives the same bytes: the time of day is in none.
 """
 
+from __future__ import annotations
+
 import gzip
 import json
 import shutil
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.files import atomic_write, is_temporary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from lhotse import Recording
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Utterance:
     words: tuple[tuple[str, float, float], ...] | None = None
 
 
-def clear(out, sets, *folders, keep=()):
+def clear(out: Path | str, sets: Iterable[str], *folders: str, keep: Collection[Path] = ()) -> None:
     """Remove what an earlier preparation left in `out`: the manifests of some sets first, and then what is in some folders,
     but for the paths `keep`, which are going to be made, or have been by one that was killed."""
     for name in sets:
@@ -55,12 +62,12 @@ def clear(out, sets, *folders, keep=()):
                 path.unlink()
 
 
-def clear_split(out, split, keep=()):
+def clear_split(out: Path | str, split: str, keep: Collection[Path] = ()) -> None:
     """Remove what an earlier preparation with other settings left of a split of streams: manifest, audio, label files."""
     clear(out, [split], f"audio/{split}", f"reference/{split}", keep=keep)
 
 
-def write_manifest(path, rows):
+def write_manifest(path: Path, rows: Collection[tuple[Utterance, str, dict[str, Any]]]) -> None:
     """Write utterances, rows (Utterance, path of its audio, its properties: rate in Hz, duration in seconds); none for no
     rows. A cut each, with one supervision."""
     if rows:
@@ -100,7 +107,7 @@ def _cut(utterance, audio, properties):
     }
 
 
-def length_of(utterance, duration):
+def length_of(utterance: Utterance, duration: float) -> float:
     """Seconds of an utterance in an audio file of `duration` seconds; a segment ends where its file does, at the latest."""
     return min(utterance.segment.end, duration) - utterance.segment.start if utterance.segment else duration
 
@@ -111,7 +118,7 @@ def _seconds(value, rate):
     return samples if abs(samples - value) < 1e-9 else round(value, 9)
 
 
-def write_split(out, split, streams):
+def write_split(out: Path | str, split: str, streams: Iterable[tuple[Recording, np.ndarray | None, float | None]]) -> None:
     """Write `out/<split>.jsonl.gz`: a CutSet, one cut a stream, one supervision a speech segment.
 
     streams: list of (lhotse Recording, speech (n, 2) in seconds or None where there are no labels, end in seconds of

@@ -362,7 +362,7 @@ def _comes_further(run, stage):
     return fruitless < FRUITLESS - 1
 
 
-def whole_lines(path, offset) -> tuple[list[str], int]:
+def whole_lines(path: Path | str, offset: int) -> tuple[list[str], int]:
     """Read the whole lines of a file from an offset on, and the offset behind them; none where there is no file."""
     try:
         with open(path, "rb") as stream:

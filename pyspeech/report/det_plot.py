@@ -1,11 +1,22 @@
 """Detection error tradeoff (DET) curves: false alarms against misses, both on the scale of a normal distribution."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from pyspeech.report.plots import new_figure, save
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Scores = Sequence[float] | np.ndarray
 
 TICKS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 0.999)
 
 
-def plot_det(systems, path):
+def plot_det(systems: Mapping[str, tuple[Scores, Scores]], path: Path | str) -> None:
     """Write a PNG. systems: {label: (scores (n,) of genuine, scores (m,) of fake utterances)}."""
     from scipy.special import ndtri
 
@@ -28,7 +39,7 @@ def plot_det(systems, path):
     save(figure, path)
 
 
-def det_line(genuine, fake):
+def det_line(genuine: Scores, fake: Scores) -> tuple[np.ndarray, np.ndarray]:
     """(FAR, FRR), (K,) each. The axes have no place for 0 and 1: half an utterance stands for none."""
     import numpy as np
 

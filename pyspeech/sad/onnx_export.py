@@ -19,8 +19,7 @@ import torch
 from torch.nn import functional
 
 from pyspeech.features.stft import MatrixStft
-from pyspeech.model_file import write_onnx
-from pyspeech.onnx_graph import trace
+from pyspeech.model_file import trace, write_onnx
 from pyspeech.sad.config import KIND, OperatingPoint
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.piece_network import scoring_network

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from pyspeech.report.examples import curve, example, heard, lane, section, thres
 from pyspeech.report.sources import read_sources
 from pyspeech.sad.scoring import covers
 
+if TYPE_CHECKING:
+    from pyspeech.report.experiment import Experiment
+    from pyspeech.report.media import Media
+
 WORST = 4  # misses, and false alarms, of each system that are shown
 SECONDS, MOST_SECONDS = 12.0, 30.0  # of a picture; of one with a longer error
 MOST_FILES = 9000  # of hypotheses, in which errors are looked for
@@ -21,7 +25,7 @@ KINDS = ("missed speech", "false alarm")
 COLOURS = [("reference", "speech of the reference"), ("hit", "found"), ("miss", "missed"), ("false", "false alarm")]
 
 
-def view(experiment, media) -> list[dict[str, Any]]:
+def view(experiment: Experiment, media: Media) -> list[dict[str, Any]]:
     """The sections of an experiment; see pyspeech.report.page."""
     folder = experiment.folder
     sections, collar = [], _collar(folder)

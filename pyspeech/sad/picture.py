@@ -1,6 +1,16 @@
 """A picture of what a detector found in a recording: spectrogram, speech, scores."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from pyspeech.report.plots import new_figure, save
+
+if TYPE_CHECKING:
+    from pyspeech.audio.lhotse_audio import LhotseAudio
+    from pyspeech.audio.raw import RawFormat
+    from pyspeech.sad.detector import Speech
 
 LONGEST = 600.0  # seconds that are drawn: more would not be seen
 RATE = 8000
@@ -8,7 +18,15 @@ WINDOW, HOP = 256, 80  # samples
 COLUMNS = 4000  # of the spectrogram at most
 
 
-def draw_found(path, found, target, channel=None, start=0.0, title="", raw=None):
+def draw_found(
+    path: Path | str | LhotseAudio,
+    found: Speech,
+    target: Path | str,
+    channel: int | None = None,
+    start: float = 0.0,
+    title: str = "",
+    raw: RawFormat | None = None,
+) -> None:
     """Write `target`, a PNG: the spectrogram of a recording's first ten minutes, the speech found and the frame scores.
 
     path, channel, start, raw: as of `pyspeech.audio.io.stream_audio`. found: Speech."""

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import torch
 
-from pyspeech.model_file import write_onnx
-from pyspeech.onnx_graph import trace
+from pyspeech.model_file import trace, write_onnx
 from pyspeech.spoof.config import KIND
 from pyspeech.spoof.detector import Detector
 from pyspeech.spoof.front_ends.spectra import LogMel

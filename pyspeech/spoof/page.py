@@ -7,7 +7,7 @@ import json
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from pyspeech.report.charts import line_chart
 from pyspeech.report.examples import curve, example, section, threshold
 from pyspeech.report.media import excerpt
 from pyspeech.report.sources import Source, read_sources
+
+if TYPE_CHECKING:
+    from pyspeech.report.experiment import Experiment
+    from pyspeech.report.media import Media
 
 WORST = 4  # fakes that pass, and people who are called fake, of each system and set
 MOST = 60  # examples
@@ -38,7 +42,7 @@ class Scored:
     model: Path
 
 
-def view(experiment, media) -> list[dict[str, Any]]:
+def view(experiment: Experiment, media: Media) -> list[dict[str, Any]]:
     """The sections of an experiment; see pyspeech.report.page."""
     folder = experiment.folder
     sets = _sets(folder)

@@ -84,21 +84,23 @@ def score_utterances(
     "ci" is the 95 % interval of the WER. "lid" is of the utterances whose language is known, and there where any of these
     has a predicted one; an utterance without one then counts as wrong, as "none". One with several predicted languages,
     its own among them, is undecided: neither right nor wrong, and left out of the accuracy. With characters=True each
-    entry also has "character_errors" and "characters". UserError where there are no utterances, one is there twice, or a
-    speaker is missing but needed.
+    entry also has "character_errors", "characters" and "cer_ci". UserError where there are no utterances, one is there
+    twice, or a speaker is missing but needed.
     """
     utterances = _checked(utterances)
     counts = [_utterance_counts(utterance, characters) for utterance in utterances]
     codes = [_code(utterance) for utterance in utterances]
     groups = _groups(utterances, resample)
 
+    def interval(chosen, *names):
+        errors, units = ([counts[index][name] for index in chosen] for name in names)
+        strata = [codes[index] for index in chosen], [groups[index] for index in chosen]
+        return bootstrap_interval(errors, units, *strata, resamples, seed)
+
     def entry(chosen):
         total = {name: sum(counts[index][name] for index in chosen) for name in counts[0]}
-        errors, words = ([counts[index][name] for index in chosen] for name in ("errors", "words"))
-        interval = bootstrap_interval(
-            errors, words, [codes[index] for index in chosen], [groups[index] for index in chosen], resamples, seed
-        )
-        return {**total, "utterances": len(chosen), "ci": interval}
+        found = {**total, "utterances": len(chosen), "ci": interval(chosen, "errors", "words")}
+        return {**found, "cer_ci": interval(chosen, "character_errors", "characters")} if characters else found
 
     by_language = {code: [index for index, other in enumerate(codes) if other == code] for code in sorted(set(codes))}
     result = {

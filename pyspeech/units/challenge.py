@@ -7,8 +7,10 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pyspeech.data.audio_checks import AUDIO_SUFFIXES
 from pyspeech.data.manifests import Utterance
@@ -16,6 +18,7 @@ from pyspeech.errors import UserError
 from pyspeech.units.bitrate import listed_name
 from pyspeech.units.submission import folder_of
 
+Row = TypeVar("Row", bound=tuple[Any, ...])
 LIBRISPEECH = re.compile(r"(\d+)-\d+-\d+")  # speaker, chapter, utterance; Libri-light's items use these names
 SETS = ("unit", "voice", "test")
 FOLDERS = {
@@ -45,7 +48,7 @@ class Language:
         """Return paths of lists of that name, its own ones first."""
         return [path for path in self.lists + self.shared if fnmatch.fnmatchcase(path.name.lower(), pattern)]
 
-    def rows(self, pattern, read, test):
+    def rows(self, pattern: str, read: Callable[[Path], list[Row]], test: Collection[str]) -> tuple[Path | None, list[Row]]:
         """(path, rows) of the first list of that name with an utterance of `test`; (None, []) where there is none.
 
         read: path -> rows, each of which begins with the name of an utterance. UserError for lists of its own that

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +16,17 @@ from pyspeech.report.media import excerpt
 from pyspeech.report.sources import read_sources
 from pyspeech.units.usage import count_codes
 
+if TYPE_CHECKING:
+    from pyspeech.report.experiment import Experiment
+    from pyspeech.report.media import Media
+
 SPOKEN = 16  # utterances that are shown
 COUNTED = 2000  # utterances in which codes are counted
 MOST_PHONES = 45  # of a heat map; the commonest
 SYSTEMS = 8  # that are compared in the use of codes
 
 
-def view(experiment, media) -> list[dict[str, Any]]:
+def view(experiment: Experiment, media: Media) -> list[dict[str, Any]]:
     """The sections of an experiment; see pyspeech.report.page."""
     import yaml
 

@@ -184,7 +184,7 @@ def score_system(folder: Path, system: str) -> dict[str, dict[str, Any]]:
             for language, lines in decoded.items()
             for line in lines
         ]
-        scored[model] = score_utterances(utterances)
+        scored[model] = score_utterances(utterances, characters=True)
         write_errs(folder / f"errs-{model}.txt", utterances)
         write_recogs(folder / f"recogs-{model}.txt", utterances)
     return scored

@@ -32,6 +32,8 @@ MODELS = {
     "multi_softmax_lid": "Multi-softmax LID",
     "multi_softmax_lid_oracle": "Multi-softmax LID Oracle",
 }
+# Errors, units and interval in the scores of a rate.
+INTERVALS = {"WER": ("errors", "words", "ci"), "CER": ("character_errors", "characters", "cer_ci")}
 PAPER_TABLE_1 = {"en-IN": 133, "hi-IN": 59, "ta-IN": 97, "gu-IN": 123}  # graphemes
 PAPER_LANGUAGES = tuple(PAPER_TABLE_1)
 # WER in %: the four languages, their average, WERR against the first model of the table.
@@ -274,8 +276,8 @@ def stopping_note(early_stopping: Sequence[dict[str, Any]]) -> str | None:
     return f"Chosen on dev, as the lowest T_avg within one point of WER: {rule} ({on_dev}). On the test set: {on_test}."
 
 
-def interval_table(results: Mapping[str, Any]) -> str:
-    """WER with its 95 % interval, in %, for every model, language and the average."""
+def interval_table(results: Mapping[str, Any], rate: str = "WER") -> str:
+    """WER or CER with its 95 % interval, in %, for every model, language and the average."""
     languages = languages_of(results)
     rows = []
     for model in in_order(results["models"], MODELS):
@@ -284,8 +286,8 @@ def interval_table(results: Mapping[str, Any]) -> str:
         rows.append(
             [
                 MODELS.get(model, model),
-                *(_with_interval(scores["languages"].get(code)) for code in languages),
-                _with_interval(average),
+                *(_with_interval(scores["languages"].get(code), rate) for code in languages),
+                _with_interval(average, rate),
             ]
         )
     return markdown_table(["Model", *languages, "Avg."], rows)
@@ -351,7 +353,8 @@ def report(results: Mapping[str, Any], corpus_note: str, command: str, frame_ms:
         if note:
             parts.append(note)
     parts += chance_section(note for model, scores in results["models"].items() for note in chance_notes(model, scores))
-    parts += ["## 95 % confidence intervals of the WER, in %", interval_table(results)]
+    for rate in INTERVALS:
+        parts += [f"## 95 % confidence intervals of the {rate}, in %", interval_table(results, rate)]
     for model in in_order(results["models"], MODELS):
         if "lid" in results["models"][model]:
             parts += [
@@ -391,11 +394,11 @@ def _accuracy(lid, code):
     return (percent(lid["accuracy"].get(code), 1) or "–") + (f" ({percent(share, 1)} undecided)" if share else "")
 
 
-def _with_interval(entry):
-    rate = word_error_rate(entry)
-    if rate is None:
+def _with_interval(entry, name):
+    errors, units, interval = INTERVALS[name]
+    if not entry or not entry.get(units):  # character errors are not in what older versions scored
         return None
-    return percent(rate) + (f" {bracketed(entry['ci'])}" if entry.get("ci") else "")  # pyright: ignore[reportOptionalOperand]
+    return percent(entry[errors] / entry[units]) + (f" {bracketed(entry[interval])}" if entry.get(interval) else "")  # pyright: ignore[reportOptionalOperand]
 
 
 def _text(rate, paper):

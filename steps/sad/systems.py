@@ -15,7 +15,7 @@ FIXED = ["untuned", "voicing_untuned", "threshold", *WEBRTC]  # not even a thres
 
 
 def votes_of(systems: Sequence[str]) -> list[str]:
-    """Those of VOTES that these networks have: none of one network, which would be its own majority."""
+    """Select the votes of these networks: none of one network, which would be its own majority."""
     return VOTES if len(systems) > 1 else []
 
 

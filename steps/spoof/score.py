@@ -153,7 +153,7 @@ def group_figures(scores: Sequence[Mapping[str, float]], labels: Mapping[str, La
 
 
 def of_both_kinds(labels: Mapping[str, Label]) -> bool:
-    """Whether there are labels of genuine and of fake utterances."""
+    """True if there are labels of genuine and of fake utterances."""
     return {label.genuine for label in labels.values()} == {True, False}
 
 

@@ -64,7 +64,7 @@ def add_similarity(
 
 
 def load_embedder(log: logging.Logger) -> Callable[[np.ndarray], np.ndarray | None] | None:
-    """That of pyspeech.units.voices; None, with a warning, also where Resemblyzer does not load."""
+    """Load the embedder of pyspeech.units.voices; None, with a warning, also where Resemblyzer does not load."""
     from pyspeech.units import voices
 
     try:

@@ -29,7 +29,7 @@ def along(graph):
         if not prefix:
             return 0.0, torch.tensor([graph.start])
         total, node = at(prefix[:-1])
-        return total + float(graph.values_at(node)[0, prefix[-1]]), graph.step(node, torch.tensor(prefix[-1:]))
+        return total + float(graph.begin(node)[1][0, prefix[-1]]), graph.step(node, torch.tensor(prefix[-1:]))
 
     return lambda prefix: (at(prefix)[0], float(graph.pending[at(prefix)[1]]))
 

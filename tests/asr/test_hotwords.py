@@ -47,7 +47,7 @@ def walk(graph, text):
     """Bonus after each symbol, and the node at the end."""
     node, total, totals = torch.tensor([graph.start]), 0.0, []
     for symbol in text:
-        total += float(graph.values_at(node)[0, symbol])
+        total += float(graph.begin(node)[1][0, symbol])
         node = graph.step(node, torch.tensor([symbol]))
         totals.append(total)
     return totals, node
@@ -92,7 +92,7 @@ def test_states_are_nodes(monkeypatch, rows):
         states, values = graph.begin(nodes)
         for _ in range(8):
             assert torch.equal(graph.nodes_of(states), nodes)
-            assert torch.equal(values, torch.stack([graph.values_at(own) for own in nodes]))
+            assert torch.equal(values, torch.stack([graph.begin(own)[1] for own in nodes]))
             symbols = torch.tensor([generator.randrange(1, 6) for _ in range(3)])
             states, values = graph.advance(states, symbols)
             nodes = torch.stack([graph.step(own, symbols) for own in nodes])
@@ -107,8 +107,8 @@ def test_joined_graphs_are_each_as_alone():
         for symbol in (2, 2, 1, 2, 3, 1):
             if symbol >= graph.size:
                 continue
-            values = joined.values_at(nodes)[0]
-            assert torch.equal(values[: graph.size], graph.values_at(own)[0])
+            values = joined.begin(nodes)[1][0]
+            assert torch.equal(values[: graph.size], graph.begin(own)[1][0])
             nodes, own = joined.step(nodes, torch.tensor([symbol])), graph.step(own, torch.tensor([symbol]))
             assert joined.pending[nodes] == graph.pending[own]
 

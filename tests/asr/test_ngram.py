@@ -37,7 +37,7 @@ def backed_off(split, word, history):
 def scores(graph, sequence):
     node, found = torch.tensor([graph.start]), []
     for symbol in sequence:
-        found.append(float(graph.values_at(node)[0, symbol]))
+        found.append(float(graph.begin(node)[1][0, symbol]))
         node = graph.step(node, torch.tensor([symbol]))
     return found
 
@@ -84,7 +84,7 @@ def test_symbols_of_units():
     graph = ngram_graph(arpa, units.symbols)
     likely, other = units.encode("ab ab"), units.encode("bb aa")
     assert sum(scores(graph, likely)) > sum(scores(graph, other)) + 2
-    everything = graph.values_at(torch.tensor([graph.start]))[0, 1:].exp().sum()
+    everything = graph.begin(torch.tensor([graph.start]))[1][0, 1:].exp().sum()
     assert 0.8 < float(everything) < 1  # the rest is the end of the sentence
 
 

@@ -74,7 +74,7 @@ def main(arguments=None):
 
 
 def rare_words(train, utterances, count):
-    """Of each language the `count` words of utterances that training has least often, as a list.
+    """List for each language the `count` words of utterances that training has least often.
 
     train: {language: [text, ...]}; utterances: as of `read_set`.
     """
@@ -119,7 +119,7 @@ def search_and_context(bundle, hotwords, lm, weights):
 
 
 def recognise(bundle, utterances, search, context):
-    """What `score_utterances` takes, of utterances whose language is not told where the model can tell."""
+    """Recognise utterances, the language untold where the model can tell: the input of `score_utterances`."""
     from pyspeech.asr.recognizer import recognize
 
     results = recognize(bundle, [samples for *_, samples in utterances], search=search, context=context)

@@ -255,7 +255,7 @@ def size_rows(utterances, splits, rows, systems):
 
 
 def complete(splits, rows, systems):
-    """Those splits whose rows of all systems are there."""
+    """Select the splits whose rows of all systems are there."""
     return [split for split in splits if all((split.name, system) in rows for system in systems)]
 
 

@@ -122,7 +122,7 @@ def join(recognizer, utterances):
 
 
 def stream(recognizer, utterances):
-    """What `score_utterances` takes, of utterances that are streamed with endpoints; the language is not told."""
+    """Recognise utterances streamed with endpoints, the language untold: the input of `score_utterances`."""
     scored, size = [], round(BLOCK * recognizer.sampling_rate)
     for name, language, text, samples in utterances:
         blocks = (samples[start : start + size] for start in range(0, len(samples), size))

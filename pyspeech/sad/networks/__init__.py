@@ -113,7 +113,9 @@ class CnnBlock(torch.nn.Module):
             maps = maps if mask is None else maps * mask
         return functional.max_pool2d(maps, (1, self.pooling))
 
-    def advance(self, maps, before, last):
+    def advance(
+        self, maps: torch.Tensor, before: Sequence[torch.Tensor], last: torch.Tensor
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """See `CnnFrontEnd.advance`; of a network whose batch normalisation is part of its convolutions."""
         after = []
         for convolution, past in zip(self.convolutions, before, strict=True):

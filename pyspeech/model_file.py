@@ -3,7 +3,8 @@
     <folder>/model.pt   {"kind": name of a Kind, "format": FORMAT, "version": of pyspeech, "model": weights, ...}
 
 Each task names its kinds in pyspeech/<task>/config.py, and what else is in a file in checkpoint.py, which writes and reads it
-through `write` and `read`. Tools find the model that their user means with `find_model`.
+through `write` and `read`. Tools find the model that their user means with `find_model`. Networks go to ONNX by `trace` and
+`write_onnx`, or `write_graph` with metadata of another form.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.pt"
 ONNX_FILE = "model.onnx"  # beside it, where it was exported
 METADATA = "pyspeech"  # of an ONNX file: the name of the JSON that holds all but the graph
-OPSET = 17
+OPSET = 17  # of ONNX
 FORMAT = 1  # of the content as a whole; another number for what this code could not read, or would misread
 Built = TypeVar("Built")
 SHOWN = 5  # models that an error message names

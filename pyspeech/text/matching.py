@@ -154,10 +154,15 @@ def _one_text(segments):
 def _named_alike(wanted: Iterable[str], offered: Mapping) -> dict:
     """`offered` under the names of `wanted` where these differ by blanks for underscores alone, on either side."""
     wanted = set(wanted)
-    ours, theirs = ([name for name in some if name not in others] for some, others in ((wanted, offered), (offered, wanted)))
-    words = [defaultdict(list), defaultdict(list)]
-    for found, names in zip(words, (ours, theirs), strict=True):
-        for name in names:
-            found[one_word(name)].append(name)
-    alike = {some[0]: words[0][word][0] for word, some in words[1].items() if len(some) == len(words[0].get(word, ())) == 1}
+    ours, theirs = _by_word(wanted - offered.keys()), _by_word(offered.keys() - wanted)
+    single = [word for word in ours.keys() & theirs.keys() if len(ours[word]) == len(theirs[word]) == 1]
+    alike = {theirs[word][0]: ours[word][0] for word in single}
     return {alike.get(name, name): value for name, value in offered.items()}
+
+
+def _by_word(names):
+    """{name without blanks: the names that are it}"""
+    found = defaultdict(list)
+    for name in names:
+        found[one_word(name)].append(name)
+    return found

@@ -48,7 +48,7 @@ def limit_lengths(
     What is left out is named in one warning and listed in `folder`; name: of the corpus in messages.
     """
     lengths = {one.id: length_of(one, properties["duration"]) for one, properties in good if one.split in LIMITED}
-    long = {key: seconds for key, seconds in lengths.items() if round(seconds, 9) > limit.seconds}
+    long = {key: seconds for key, seconds in lengths.items() if seconds > limit.seconds}
     waiting = {fingerprint(one.id): one for one, _ in good if one.id in long and limit.cut and one.words}
     found = in_parts(
         parts,

@@ -113,7 +113,7 @@ def _checker(utterances, tags):
         if not characters:
             return None, f"its transcript {utterance.text.strip()!r} has no word"
         properties, problem = check_audio(utterance)
-        seconds = round(length_of(utterance, properties["duration"]), 9) if properties else 0.0  # as in utterance_check
+        seconds = length_of(utterance, properties["duration"]) if properties else 0.0
         if properties and characters > FASTEST * seconds:
             return None, (
                 f"a transcript of {characters} characters for {seconds:.2f} s of audio; expected at most {FASTEST} a second"

@@ -156,8 +156,8 @@ def utterance_check() -> Callable[[Utterance], tuple[dict[str, Any] | None, str 
         properties, problem = check_file(utterance.audio) if segment is None else check_recording(utterance.audio)
         if problem:
             return None, problem
-        # Differences in nanoseconds: 6.0 - 5.9 is less than 0.1.
-        length = round(length_of(utterance, properties["duration"]), 9)  # pyright: ignore[reportOptionalSubscript]
+        # Differences in nanoseconds, as `length_of` has them.
+        length = length_of(utterance, properties["duration"])  # pyright: ignore[reportOptionalSubscript]
         if segment and round(segment.end - properties["duration"], 9) > OVERSHOOT:  # pyright: ignore[reportOptionalSubscript]
             return None, f"a segment to {segment.end:g} s; its recording ends at {properties['duration']:.2f} s"  # pyright: ignore[reportOptionalSubscript]
         if length < SHORTEST:

@@ -109,7 +109,9 @@ def _cut(utterance, audio, properties):
 
 def length_of(utterance: Utterance, duration: float) -> float:
     """Seconds of an utterance in an audio file of `duration` seconds; a segment ends where its file does, at the latest."""
-    return min(utterance.segment.end, duration) - utterance.segment.start if utterance.segment else duration
+    if utterance.segment is None:
+        return duration
+    return round(min(utterance.segment.end, duration) - utterance.segment.start, 9)  # 6.0 - 5.9 is less than 0.1
 
 
 def _seconds(value, rate):

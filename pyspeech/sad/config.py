@@ -167,7 +167,7 @@ class StatisticalConfig:
     voicing_against: float = 25.0  # nats against speech where voicing is no stronger than in noise
     voicing_favour: float = 2.0  # most nats that voicing adds in favour of speech
     glide_nats: float = 250.0  # nats in favour of speech per second of gliding pitch
-    glide_share: float = 0.045  # share of harmonic seconds that glide where speech and other sounds are equally likely
+    glide_share: float = 0.06  # share of harmonic seconds that glide where speech and other sounds are equally likely
     phrase_seconds: float = 6.0  # seconds of the short window for gliding pitch
     talk_seconds: float = 60.0  # seconds of the long window for gliding pitch; the higher ratio of both counts
     prior_nats: float = 10.0  # nats subtracted from that ratio: the prior that nobody speaks

@@ -18,7 +18,7 @@ from scipy.ndimage import uniform_filter1d
 
 from pyspeech.sad.voicing import VoicingTracks
 
-GLIDE_RATE = 1.125  # of the logarithm of the lag a second, 1.6 octaves; slower are notes that are held, and tuned carriers
+GLIDE_RATE = 0.75  # of the logarithm of the lag a second, an octave; slower are notes that are held, and tuned carriers
 JUMP_RATE = 5.0  # of a jump
 LEAST_HARMONICITY = 0.3  # of a window that glides; about that of white noise
 HARMONIC = 0.4  # of windows among which those that glide have their share

@@ -21,13 +21,19 @@ from pyspeech.commands.arguments import tool_parser, whole_number
 from pyspeech.commands.terminal import exit_after, set_up_messages
 from steps.benchmark.timing import best_process_times, use_one_thread
 
-GRID = {"hotwords_score": (0.15, 0.3, 0.6), "lm_weight": (0.15, 0.3, 0.5), "symbol_bonus": (0.3, 0.6, 0.9)}
+GRID = {
+    "hotwords_score": (0.15, 0.3, 0.6),
+    "lm_weight": (0.15, 0.3, 0.5),
+    "ilm_weight": (0.05, 0.1, 0.2),
+    "symbol_bonus": (0.3, 0.6, 0.9),
+}
 ROWS = {  # name: the row whose weights it has too, and the weights that are chosen for it
     "plain search": ("", ()),
     "symbol bonus": ("", ("symbol_bonus",)),
     "hotwords": ("", ("hotwords_score",)),
     "language model": ("", ("lm_weight",)),
     "language model, symbol bonus": ("", ("lm_weight", "symbol_bonus")),
+    "the same, internal LM subtracted": ("language model, symbol bonus", ("ilm_weight",)),
     "hotwords, language model, symbol bonus": ("language model, symbol bonus", ("hotwords_score",)),
 }
 

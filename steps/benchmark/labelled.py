@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,3 +46,30 @@ def labelled(folder: str | Path) -> list[LabelledRecording]:
         for one in recordings
         if one.name in found
     ]
+
+
+def in_noise(recordings: Sequence[LabelledRecording], noises: str | Path, snr: float, folder: Path) -> list[LabelledRecording]:
+    """The recordings, each with a piece of one of the audio files of `noises`, `snr` dB below its labelled speech.
+
+    They are written to `folder` as float WAV, at their sampling rates. UserError where there is no audio in `noises`.
+    """
+    import soundfile
+
+    from pyspeech.audio.io import find_audio, read_audio
+    from pyspeech.sad.segments import segments_to_frames
+
+    paths = find_audio([noises])
+    rng, heard = np.random.default_rng(0), []
+    for number, one in enumerate(recordings):
+        samples, rate = read_audio(one.path)
+        noise, _ = read_audio(paths[int(rng.random() * len(paths))], rate)
+        start = int(rng.random() * max(len(noise) - len(samples), 1))
+        noise = np.resize(noise[start : start + len(samples)], len(samples))
+        spoken = segments_to_frames(one.speech, len(samples), 1 / rate)
+        level = np.mean(np.square(samples[spoken], dtype=np.float64)) if spoken.any() else 0.0
+        own = np.mean(np.square(noise, dtype=np.float64))
+        gain = np.sqrt(level / own * 10 ** (-snr / 10)) if own else 0.0
+        path = folder / f"{number}.wav"
+        soundfile.write(path, samples + gain * noise, rate, "FLOAT")
+        heard.append(one._replace(path=str(path)))
+    return heard

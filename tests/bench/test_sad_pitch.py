@@ -9,7 +9,8 @@ import soundfile
 from recipe_harness import ROOT
 
 from pyspeech.audio.pitch import median_pitch
-from steps.benchmark.labelled import LabelledRecording, labelled
+from pyspeech.errors import UserError
+from steps.benchmark.labelled import LabelledRecording, in_noise, labelled
 
 RATE = 16000
 
@@ -46,9 +47,19 @@ def test_what_is_missed_by_class(tool):
 
 def test_voices_are_moved(tool):
     pitches = [90, 300]
-    found = tool["moved"](buzz(140, 1), pitches)
-    assert [median_pitch(samples, RATE) for samples in found] == pytest.approx(pitches, rel=0.03)
-    assert tool["moved"](np.zeros(RATE, np.float32), pitches) == []
+    found = tool["changed"](buzz(140, 1), pitches)
+    assert list(found) == ["moved to 90 Hz", "moved to 300 Hz"]
+    assert [median_pitch(samples, RATE) for samples in found.values()] == pytest.approx(pitches, rel=0.03)
+    assert tool["changed"](np.zeros(RATE, np.float32), pitches, True, [200]) == {}
+
+
+def test_voices_are_whispered_and_chanted(tool):
+    voice = np.concatenate([buzz(120, 0.5), buzz(150, 0.5)])
+    whispered, chanted = tool["changed"](voice, whispered=True, notes=[250]).values()
+    assert len(whispered) == len(chanted) == len(voice)
+    assert np.isnan(median_pitch(whispered, RATE)) and np.std(whispered) > 0
+    halves = [median_pitch(half, RATE) for half in np.split(chanted, 2)]
+    assert halves == pytest.approx([250, 250], rel=0.03)
 
 
 def test_labelled_recordings_of_a_folder(tmp_path):
@@ -56,3 +67,26 @@ def test_labelled_recordings_of_a_folder(tmp_path):
     (tmp_path / "a.txt").write_text("0.500\t1.250\tspeech\n")
     (found,) = labelled(tmp_path)
     assert found.seconds == 2.0 and found.speech.tolist() == [[0.5, 1.25]]
+
+
+def test_noise_below_the_speech(tmp_path, rng):
+    """10 dB below the labelled second of three, whose level the silence around it would lower; a piece of the noise."""
+    samples = np.concatenate([np.zeros(RATE), 0.1 * rng.standard_normal(RATE), np.zeros(RATE)])
+    noise = 0.3 * rng.standard_normal(5 * RATE)
+    noises = tmp_path / "noises"
+    noises.mkdir()
+    soundfile.write(tmp_path / "a.wav", samples, RATE, "FLOAT")
+    soundfile.write(noises / "n.wav", noise, RATE, "FLOAT")
+    recording = LabelledRecording(str(tmp_path / "a.wav"), [(0, 1, "NS"), (1, 2, "S"), (2, 3, "NS")], 3.0)
+    silent = LabelledRecording(str(tmp_path / "a.wav"), [(0, 3, "NS")], 3.0)
+    heard, unchanged = in_noise([recording, silent], noises, 10.0, tmp_path)
+    assert heard[1:] == recording[1:] and heard.path != recording.path
+    added = soundfile.read(heard.path)[0] - samples
+    level = 10 * np.log10(np.mean(samples[RATE : 2 * RATE] ** 2) / np.mean(added**2))
+    assert level == pytest.approx(10, abs=0.1)
+    start = int(np.argmax(np.correlate(noise, added, "valid")))
+    assert added == pytest.approx(noise[start : start + len(added)] * np.std(added) / 0.3, abs=2e-3)
+    assert soundfile.read(unchanged.path)[0] == pytest.approx(samples, abs=1e-7)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(UserError, match="no audio files in this folder"):
+        in_noise([recording], tmp_path / "none", 10.0, tmp_path)

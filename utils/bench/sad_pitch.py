@@ -4,11 +4,12 @@
 A folder has audio and labels in any format that utils/score_sad.py reads, searched recursively. Labelled segments less than
 0.3 s apart are one; its pitch is the median F0 of its voiced frames. Speech is missed if it is labelled and not found. With
 --shift, all recordings are measured again with their voices moved to each pitch by the vocoder WORLD, with formants and
-tempo as they were.
+tempo as they were; with --whisper, whispered by it at 8 kHz, and with --chant, on one note.
 
 examples:
   utils/bench/sad_pitch.py air_traffic/ an4/
   utils/bench/sad_pitch.py an4/ timit/ --shift 70 85 95 110 160 250 350 400 500 --point words
+  utils/bench/sad_pitch.py timit/ --whisper --chant 150 300 450
 """
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
@@ -55,18 +56,29 @@ def missed(speech, found):
     return both - total(found)
 
 
-def moved(samples, pitches):
-    """Samples (N,) at RATE with their median F0 at each of the pitches, in Hz; an empty list without a voice."""
+def changed(samples, pitches=(), whispered=False, notes=()):
+    """{name: samples (N,) at RATE} of a recording, with its median F0 at each of the pitches, in Hz, whispered, and on one note
+    of each of the notes, in Hz; {} without a voice."""
     import numpy as np
+    from scipy.signal import resample_poly
 
+    from local.synthesis.revoice import Manner, revoice
     from local.synthesis.vocoders import analyse
     from pyspeech.audio.pitch import median_pitch
 
     own = median_pitch(samples, RATE)
     if not np.isfinite(own):
-        return []
-    speech = analyse(samples.astype(np.float64))
-    return [speech.say(pitch / own).astype(np.float32) for pitch in pitches]
+        return {}
+    made = {}
+    if pitches:
+        speech = analyse(samples.astype(np.float64))
+        made = {f"moved to {pitch:g} Hz": speech.say(pitch / own) for pitch in pitches}
+    manners = {"whispered": Manner()} if whispered else {}
+    manners |= {f"on one note, {note:g} Hz": Manner(pitch=note, typical=own, liveliness=0.0) for note in notes}
+    for name, manner in manners.items():
+        said = revoice(np.random.default_rng(0), resample_poly(samples, 1, 2).astype(np.float64), manner)
+        made[name] = resample_poly(said, 2, 1)[: len(samples)]
+    return {name: one.astype(np.float32) for name, one in made.items()}
 
 
 def measure(detector, recordings):
@@ -105,6 +117,8 @@ def main(arguments=None):
     parser = tool_parser(__doc__)
     parser.add_argument("folders", metavar="DIR", nargs="+", help="folder of recordings with labels")
     parser.add_argument("--shift", metavar="HZ", nargs="+", type=float, default=[], help="pitches to move the voices to")
+    parser.add_argument("--whisper", action="store_true", help="whisper the voices")
+    parser.add_argument("--chant", metavar="HZ", nargs="+", type=float, default=[], help="notes to hold the voices on")
     parser.add_argument("--system", metavar="NAME", help="system of utils/detect_speech.py (default: the bundled network)")
     parser.add_argument("--model", metavar="DIR", help="folder of a trained network, or an ONNX file")
     parser.add_argument("--point", metavar="NAME", help="operating point (default: the model's first)")
@@ -123,14 +137,14 @@ def main(arguments=None):
         audio = [read_audio(one.path, RATE)[0] for one in recordings]
         table, (count, empty) = measure(detector, [(*pair, None) for pair in zip(recordings, audio, strict=True)])
         found = rows(table)
-        names = [f"moved to {pitch:g} Hz" for pitch in options.shift]
-        shifted = (
-            (one, samples, name)
-            for one, own in zip(recordings, audio, strict=True)
-            for name, samples in zip(names, moved(own, options.shift) if names else [], strict=False)
-        )
-        table, _ = measure(detector, shifted)
-        found += [row for name in names if name in table for row in rows({name: table[name]})]
+        if options.shift or options.whisper or options.chant:
+            voices = (
+                (one, samples, name)
+                for one, own in zip(recordings, audio, strict=True)
+                for name, samples in changed(own, options.shift, options.whisper, options.chant).items()
+            )
+            table, _ = measure(detector, voices)
+            found += [row for name in table for row in rows({name: table[name]})]
         print(f"\n{Path(folder).name}: {count} recordings with speech, {empty} without any found\n")
         print(markdown_table(header, found), flush=True)
 

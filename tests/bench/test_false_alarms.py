@@ -40,3 +40,14 @@ def test_bars(sets, tmp_path):
     figures["set 0"]["only here"] = 0.2
     draw(figures, tmp_path / "peers.png")
     assert (tmp_path / "peers.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_threshold_of_the_other_sets():
+    """The best of the others' sum, not of this set; decisions have no threshold, and a single set no others."""
+    tool = runpy.run_path(str(ROOT / "utils/bench/sad_peers.py"), run_name="tool")
+    one = ((0.2, 0.1, 0.5), [0.5, 0.2, 0.1], 0.001)
+    others = [((0.3, 0.3, 0.3), [0.4, 0.3, 0.4], 0.001), ((0.3, 0.3, 0.3), [0.1, 0.1, 0.3], 0.001)]
+    assert tool["cells"]("x", one, others) == ["x", "20.00", "10.00", "50.00", "20.00", "10.00", "0.00100"]
+    assert tool["cells"]("x", one, others[1:])[4] == "50.00"
+    assert tool["cells"]("x", one, [])[4] is None
+    assert tool["cells"]("x", ((0.2, 0.1, 0.5), [], 0.001), others)[4:6] == ["20.00", "20.00"]

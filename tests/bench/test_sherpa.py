@@ -38,6 +38,7 @@ def test_the_table(bench, tmp_path, capsys):
     bench["main"](["--corpus", str(tmp_path / "corpus"), "--model", str(model)])
     table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.strip().splitlines()]
     assert [row[:2] for row in table[2:]] == [["hi-IN", "2 of 2"], ["ta-IN", "1 of 1"], ["all", "3 of 3"]]
+    assert any(row[2] != "100.0" for row in table[2:])  # some text, if a wrong one
     assert all(row[2] == row[3] and float(row[4]) > 0 < float(row[5]) for row in table[2:])
     write_manifest(tmp_path / "corpus/test.jsonl.gz", [])
     with pytest.raises(UserError, match="no test utterance in a language of the model"):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from lhotse.audio.mixer import AudioMixer
 
+from pyspeech.audio.level import fit, mix
 from pyspeech.errors import UserError
-from pyspeech.spoof.augmentation import augment, fit, mix, reverberate
+from pyspeech.spoof.augmentation import augment, reverberate
 from pyspeech.spoof.config import AugmentConfig
 from pyspeech.spoof.mcadams import anonymize
 from utils.bench.mcadams import make_speech

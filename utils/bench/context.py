@@ -2,8 +2,9 @@
 """Error rates of a transducer with hotwords, language models and a bonus for each symbol, and their time.
 
 Hotwords: of each language the words of dev and test that training has least often. Language models: n-grams of symbols of
-the training transcripts. Weights are those with the lowest WER on dev. Found: how many of the hotwords said are
-recognised; false: how many more are recognised. Time: process time on dev, relative to the search without any of this.
+the training transcripts; internal LM: the transducer's own is subtracted. Weights are those with the lowest WER on dev.
+Found: how many of the hotwords said are recognised; false: how many more are recognised. Time: process time on dev, relative
+to the search without any of this.
 
 examples:
   utils/bench/context.py --corpus egs/indic/exp/quick/corpus --model egs/indic/exp/quick/models/multi_softmax_lid
@@ -33,7 +34,7 @@ ROWS = {  # name: the row whose weights it has too, and the weights that are cho
     "hotwords": ("", ("hotwords_score",)),
     "language model": ("", ("lm_weight",)),
     "language model, symbol bonus": ("", ("lm_weight", "symbol_bonus")),
-    "the same, internal LM subtracted": ("language model, symbol bonus", ("ilm_weight",)),
+    "language model, symbol bonus, internal LM": ("language model, symbol bonus", ("ilm_weight",)),
     "hotwords, language model, symbol bonus": ("language model, symbol bonus", ("hotwords_score",)),
 }
 

@@ -82,7 +82,7 @@ def hissing(decibels, samples, number):
     """Samples with white noise so many dB below their RMS."""
     import numpy as np
 
-    from pyspeech.spoof.augmentation import mix
+    from pyspeech.audio.level import mix
 
     return mix(samples, np.random.default_rng(number).standard_normal(len(samples)), decibels)
 

@@ -21,7 +21,6 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 import functools
 import importlib.util
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -29,6 +28,7 @@ from pathlib import Path
 from pyspeech.commands.arguments import tool_parser
 from pyspeech.commands.terminal import exit_after, set_up_messages
 from pyspeech.errors import UserError
+from steps.benchmark.timing import use_one_thread
 
 THRESHOLDS = [number / 20 for number in range(1, 20)]
 FALLBACK = 16000  # Hz, of the others
@@ -194,12 +194,17 @@ def measure(maker, recordings):
 
 
 def cells(name, measured, others):
-    """A row of a folder's table, from what `measure` gave of a system there and [...] on the other folders."""
+    """The row of a system in the table of a folder.
+
+    Args:
+        measured: What `measure` gave.
+        others: The same of each of the other folders.
+    """
     from pyspeech.report.tables import percent
 
     own, by_threshold, speed = measured
     best, left_out = min([own[0], *by_threshold]), own[0] if others else None
-    chosen = [sum(dcfs) for dcfs in zip(*(other[1] for other in others), strict=True)]
+    chosen = [sum(dcfs) for dcfs in zip(*(other[1] for other in others if other[1]), strict=True)]
     if by_threshold and chosen:
         left_out = by_threshold[chosen.index(min(chosen))]
     return [name, *map(percent, own), None if left_out is None else percent(left_out), percent(best), f"{speed:.5f}"]
@@ -215,7 +220,7 @@ def draw(figures, path):
     for number, (place, (title, found)) in enumerate(zip([axes] if len(figures) == 1 else axes, figures.items(), strict=True)):
         values = [100 * found.get(name, float("nan")) for name in names]
         place.bar_label(place.barh(range(len(names)), values, color=colours), fmt="%.1f", padding=2, fontsize=8)
-        place.set(title=title, xlabel="DCF, %", xlim=(0, 115 * max(found.values())), ylim=(-0.6, len(names) - 0.4))
+        place.set(title=title, xlabel="DCF, %", xlim=(0, 115 * (max(found.values()) or 1)), ylim=(-0.6, len(names) - 0.4))
         place.set_yticks([] if number else range(len(names)), [] if number else names)
     save(figure, path)
 
@@ -225,13 +230,12 @@ def main(arguments=None):
     parser.add_argument("-o", "--output", metavar="NAME", help="plot the DCF at the default settings to NAME.png")
     parser.add_argument("folders", metavar="DIR", nargs="*", help="folder of recordings with labels of words")
     parser.add_argument("--turns", metavar="DIR", nargs="+", default=[], help="folders of recordings with labels of turns")
-    parser.add_argument("--noise", metavar="DIR", help="folder of noise in which all is heard")
-    parser.add_argument("--snr", metavar="DB", type=float, default=10.0, help="level of the speech over it (default: 10)")
+    parser.add_argument("--noise", metavar="DIR", help="folder of noise that is added to all recordings")
+    parser.add_argument("--snr", metavar="DB", type=float, default=10.0, help="signal-to-noise ratio of it (default: 10)")
     options = parser.parse_args(arguments)
     if not options.folders and not options.turns:
         raise UserError("no folder of labelled recordings; see --help")
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = "1"  # before numpy loads
+    use_one_thread()
     status = set_up_messages()
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -254,6 +258,7 @@ def compare(options, scratch, status):
             )
             if options.noise:
                 recordings = in_noise(recordings, options.noise, options.snr, scratch)
+                titles[folder, point] += f", with {Path(options.noise).name} {options.snr:g} dB below"
             found[folder, point] = {}
             for name, maker in makers.items():
                 status.show(f"{Path(folder).name}: {name} ...")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Measure the speech that a speech detector misses by the pitch of the voice, on folders of labelled recordings.
+"""Measure the speech that a speech detector misses by pitch and manner of speaking, on folders of labelled recordings.
 
 A folder has audio and labels in any format that utils/score_sad.py reads, searched recursively. Labelled segments less than
 0.3 s apart are one; its pitch is the median F0 of its voiced frames. Speech is missed if it is labelled and not found. With
 --shift, all recordings are measured again with their voices moved to each pitch by the vocoder WORLD, with formants and
-tempo as they were; with --whisper, whispered by it at 8 kHz, and with --chant, on one note.
+tempo as they were. With --whisper and --chant, WORLD whispers them (noise for the voice, weaker below 800 Hz) and holds them
+on one note, both at 8 kHz.
 
 examples:
   utils/bench/sad_pitch.py air_traffic/ an4/
@@ -57,8 +58,14 @@ def missed(speech, found):
 
 
 def changed(samples, pitches=(), whispered=False, notes=()):
-    """{name: samples (N,) at RATE} of a recording, with its median F0 at each of the pitches, in Hz, whispered, and on one note
-    of each of the notes, in Hz; {} without a voice."""
+    """{name: samples (N,) at RATE} of a recording said in other ways; {} without a voice.
+
+    Args:
+        samples: (N,) at RATE.
+        pitches: Hz, of the median F0.
+        whispered: Whether it is whispered too.
+        notes: Hz, of notes on which all of it is held.
+    """
     import numpy as np
     from scipy.signal import resample_poly
 

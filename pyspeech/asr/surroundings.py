@@ -24,6 +24,7 @@ import numpy as np
 import scipy.fft
 
 from pyspeech.asr.config import PAUSE_KINDS, DataConfig
+from pyspeech.audio.level import power
 
 QUIET = 0.1  # seconds of which an utterance's floor is measured
 SHORTEST, END = 0.05, 0.3  # seconds of a pause, and of another utterance's end
@@ -104,9 +105,9 @@ class Surroundings:
     def _noise_under(self, speech):
         """A function of the length: noise of a drawn kind and distance from speech (N,)."""
         kinds = [kind for kind in NOISY if self.noises or kind != "folder"]
-        power = 10 * np.log10(max(float(np.mean(np.square(speech, dtype=np.float64))), 1e-12))
+        level = 10 * np.log10(max(power(speech), 1e-12))
         nearest, farthest = self.config.snr_db
-        return self._noise(kinds[np.random.randint(len(kinds))], power - np.random.uniform(nearest, farthest))
+        return self._noise(kinds[np.random.randint(len(kinds))], level - np.random.uniform(nearest, farthest))
 
     def _noise(self, kind, level=None):
         """A function of the length: noise of a kind, whose colour and, without `level`, level are drawn now."""
@@ -125,7 +126,7 @@ def floor_noise(samples: np.ndarray, count: int, rate: int) -> np.ndarray:
         return np.zeros(count, np.float32)
     step = max(1, size // 2)
     pieces = [samples[start : start + size] for start in range(0, len(samples) - size + 1, step)]
-    quiet = min(pieces, key=lambda piece: float(np.mean(np.square(piece, dtype=np.float64)))).astype(np.float64)
+    quiet = min(pieces, key=power).astype(np.float64)
     quiet = quiet - quiet.mean()
     return _shaped(count, np.abs(np.fft.rfft(quiet * np.hanning(size))), float(np.sqrt(np.mean(np.square(quiet)))))
 
@@ -138,7 +139,7 @@ def coloured(count: int, rate: int, slope: float) -> np.ndarray:
 
 def at_level(samples: np.ndarray, level: float) -> np.ndarray:
     """Samples (N,) scaled to an RMS of `level` dB of full scale; silence as it is."""
-    rms = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))) if len(samples) else 0.0
+    rms = float(np.sqrt(power(samples)))
     return (samples * (10 ** (level / 20) / rms)).astype(np.float32) if rms else samples.astype(np.float32)
 
 

@@ -55,6 +55,7 @@ def conditions(rate):
     import numpy as np
 
     from pyspeech.asr.surroundings import at_level, coloured, floor_noise
+    from pyspeech.audio.level import power
 
     def floor(seconds, before=True):
         def change(samples):
@@ -68,7 +69,7 @@ def conditions(rate):
 
     def in_noise(decibels):
         def change(samples):
-            level = 10 * np.log10(max(np.mean(np.square(samples, dtype=np.float64)), 1e-30))
+            level = 10 * np.log10(max(power(samples), 1e-30))
             return samples + at_level(coloured(len(samples), rate, 0.0), level - decibels)
 
         return change

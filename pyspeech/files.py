@@ -4,10 +4,12 @@ import base64
 import contextlib
 import errno
 import gzip
+import io
 import json
 import os
 import re
 import secrets
+import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -107,13 +109,18 @@ def read_late(path: Path | str) -> str:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """The lines of a text in UTF-8, compressed where its name ends in .gz; UserError where it cannot be read."""
+    """The lines of a text in UTF-8, compressed where its name ends in .gz; "-" is standard input. UserError where it cannot
+    be read."""
+    is_input = str(path) == "-"
     try:
+        if is_input:
+            yield from io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig")
+            return
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
             yield from stream
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or f"damaged or not text ({type(error).__name__})"
-        raise UserError(f"{path}: cannot be read: {reason}") from None
+        raise UserError(f"{'standard input' if is_input else path}: cannot be read: {reason}") from None
 
 
 def write_json(path: Path | str, value: object) -> None:

@@ -55,7 +55,7 @@ def align(
         raise UserError(f"{name}: no samples")
     model = bundle.model
     codes = model.languages if language is None else [language_among(language, model.languages)]
-    tokens = _tokens(bundle, text, codes)
+    tokens, duration = _tokens(bundle, text, codes), len(samples) / bundle.fbank.sampling_rate
     features = stack(fbank(samples, bundle.fbank), bundle.fbank)
     most_symbols = max(map(len, tokens.values()))
     if len(features) * most_symbols > LARGEST:
@@ -70,7 +70,7 @@ def align(
         found.append((code, *best_path(_columns(model, encoded, tokens[code], model.head_of(code)))))
     code, frames, log_probs, score = max(found, key=lambda one: one[-1])
     units, hypothesis = bundle.units[code], Hypothesis(tokens[code], score, frames, log_probs)
-    symbols = _symbols(hypothesis, units, bundle.frame_seconds)
+    symbols = _symbols(hypothesis, units, bundle.frame_seconds, duration)
     return Alignment(
         name,
         units.decode(tokens[code]),
@@ -79,7 +79,7 @@ def align(
         symbols,
         score,
         hypothesis.confidence,
-        len(samples) / bundle.fbank.sampling_rate,
+        duration,
     )
 
 
@@ -165,8 +165,8 @@ def _columns(model: Transducer, encoded: torch.Tensor, tokens: list[int], head: 
         yield from zip(px, py, strict=True)
 
 
-def _symbols(hypothesis, units, frame_seconds):
-    """[Word, ...] of the symbols; those of a frame share its time evenly."""
+def _symbols(hypothesis, units, frame_seconds, duration):
+    """[Word, ...] of the symbols; those of a frame share its time evenly, of the last one what the audio has of it."""
     symbols = []
     for token, frame, log_prob in zip(hypothesis.tokens, hypothesis.frames, hypothesis.log_probs, strict=True):
         symbols.append(Word(units.symbols[token], float(frame), frame + 1.0, math.exp(log_prob)))
@@ -174,8 +174,9 @@ def _symbols(hypothesis, units, frame_seconds):
         group = list(group)
         for place, symbol in enumerate(group):
             frame = symbol.start
-            symbol.start = (frame + place / len(group)) * frame_seconds
-            symbol.end = (frame + (place + 1) / len(group)) * frame_seconds
+            first, last = frame * frame_seconds, min((frame + 1) * frame_seconds, duration)
+            symbol.start = first + place / len(group) * (last - first)
+            symbol.end = first + (place + 1) / len(group) * (last - first)
     return symbols
 
 

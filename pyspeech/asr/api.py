@@ -137,6 +137,8 @@ class Recognizer:
         bundle = load_bundle(find_model(model, KIND, option="model"), device, int8)
         search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune, symbol_bonus=symbol_bonus)
         known = None if language is None else language_among(language, bundle.model.languages)
+        if lm is None and lm_weight != ContextWeights.lm_weight:
+            raise UserError(f"lm_weight={lm_weight}: has no effect without lm; give the language model too")
         weights = ContextWeights(hotwords_score, lm_weight, ilm_weight)
         context = Context(bundle, hotwords, lm, weights, known)
         return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence), context, vad)

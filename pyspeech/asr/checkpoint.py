@@ -75,9 +75,12 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Bundle
     return bundle
 
 
-def read_features(folder: str | Path) -> FbankConfig:
-    """The features that the model of `folder` hears; UserError as of `load_model`. No network is built for it."""
-    return model_file.read(folder, KIND, lambda content: FbankConfig(**content["fbank"]))
+def read_options(folder: str | Path) -> tuple[TransducerConfig, FbankConfig]:
+    """The structure of the model of `folder`, and the features that it hears; UserError as of `load_model`. No network is
+    built for it."""
+    return model_file.read(
+        folder, KIND, lambda content: (TransducerConfig(**content["transducer"]), FbankConfig(**content["fbank"]))
+    )
 
 
 def _build(content):

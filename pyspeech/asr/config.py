@@ -161,8 +161,9 @@ class SearchConfig:
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("search", self)
-        require("beam", 1 <= self.beam <= MOST_HYPOTHESES, f"1 to {MOST_HYPOTHESES}")
-        require("max_symbols", self.max_symbols >= 1, "at least 1")
+        whole = isinstance(self.beam, int) and 1 <= self.beam <= MOST_HYPOTHESES
+        require("beam", whole, f"a whole number, 1 to {MOST_HYPOTHESES}")
+        require("max_symbols", isinstance(self.max_symbols, int) and self.max_symbols >= 1, "a whole number, at least 1")
         require("prune", self.prune > 0, "a positive number, or .inf")
         require("symbol_bonus", 0 <= self.symbol_bonus < math.inf, "at least 0")
 

@@ -82,11 +82,13 @@ class Transcript:
         Args:
             path: File to write; its folder is made where it is missing.
             format: One of FORMATS; None takes the ending of `path`, such as .txt or .ctm.
-            nbest: Alternatives of each segment, in text and json.
+            nbest: Alternatives of each segment, 1 or more, in text and json.
 
         Raises:
-            UserError: for a format or an ending that is none of these.
+            UserError: for a format or an ending that is none of these, and for no alternative.
         """
+        if nbest < 1:
+            raise UserError(f"nbest={nbest}: expected 1 or more")
         format = format_of(path, FORMATS, format)
         with atomic_write(Path(path)) as stream:
             stream.write(render(format, self, nbest))
@@ -212,7 +214,7 @@ def _timed_lines(transcript):
         limit = segment.start + segment.seconds
         if number + 1 < len(subtitles):
             limit = min(limit, subtitles[number + 1][0][0].start)
-        yield start, min(max(end, start + SHORTEST), limit), _lines([word.text for word in words])
+        yield start, max(min(max(end, start + SHORTEST), limit), start + 0.001), _lines([word.text for word in words])
 
 
 def _subtitles(words):

@@ -20,43 +20,88 @@ if TYPE_CHECKING:
 PLACEHOLDER = 0x7F000000  # sizes from here on are written where the length is not known (audio that was piped)
 PLACEHOLDER_4G = 0xFFFFFF00  # the same, of programs that write the largest number there is
 LIMIT = 1 << 32  # the size that a WAV header has no room for
+LEAST_UNCLAIMED = 0.1  # seconds; less behind the samples of a WAV file is padding or a note of some program
 MOST_BEHIND = 1 << 20  # bytes of other chunks behind the samples of a WAV file
+FORM_BYTES = 20  # of a chunk `fmt ` that are looked at
+IMA4_FRAMES = 64  # of a block of AIFF, whose header counts blocks
+BLOCK_CODECS = ("IMA_ADPCM", "MS_ADPCM", "GSM610")  # whose `fmt ` says how many frames a block has
 AU_BYTES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}  # bytes a sample, by the encoding's number
 
 
 def promised_frames(file: soundfile.SoundFile, path: str) -> int:
     """The number of frames that a file's header says it has; 0 where it does not say.
 
-    file: the file at `path` as soundfile.SoundFile. Of MP3, which has an estimate alone, it is 0; of W64, RF64 and Ogg
-    it is what is there.
+    file: the file at `path` as soundfile.SoundFile. Of MP3, which has an estimate alone, it is 0; of Ogg it is what is there.
     """
-    reader = {"WAV": _wav_frames, "WAVEX": _wav_frames, "NIST": _sphere_frames, "AU": _au_frames, "AIFF": _aiff_frames}.get(
-        file.format
-    )
+    reader = {
+        "WAV": _wav_frames,
+        "WAVEX": _wav_frames,
+        "RF64": _rf64_frames,
+        "W64": _w64_frames,
+        "NIST": _sphere_frames,
+        "AU": _au_frames,
+        "AIFF": _aiff_frames,
+    }.get(file.format)
     if reader:
         with open(path, "rb") as stream:
-            return reader(stream)
+            return reader(stream, file.subtype)
     return 0 if file.format in ("MP3", "MPEG") else file.frames
 
 
-def _wav_frames(stream):
-    block_align, size = _to_wav_data(stream)
-    return size // block_align if block_align and size < PLACEHOLDER else 0
+def _wav_frames(stream, subtype):
+    form, size = _to_wav_data(stream)
+    return size // _block_align(form) * _block_frames(form, subtype) if _block_align(form) and size < PLACEHOLDER else 0
 
 
 def _to_wav_data(stream):
-    """Go to where the samples of a WAV file begin: (bytes a frame, size of the data as the header has it), or zeros."""
-    block_align = 0
+    """Go to where the samples of a WAV file begin: (the chunk `fmt `, size of the data as the header has it), or b"" and 0."""
+    form = b""
     stream.seek(12)
     while len(header := stream.read(8)) == 8:
         name, size = struct.unpack("<4sI", header)
         if name == b"data":
-            return block_align, size
-        body = stream.read(min(size, 16))
-        if name == b"fmt " and len(body) >= 14:
-            block_align = struct.unpack("<H", body[12:14])[0]
+            return form, size
+        body = stream.read(min(size, FORM_BYTES))
+        form = body if name == b"fmt " else form
         stream.seek(size + size % 2 - len(body), os.SEEK_CUR)
-    return 0, 0
+    return b"", 0
+
+
+def _rf64_frames(stream, subtype):
+    """The chunk ds64, which is the first one, has the size of the data."""
+    stream.seek(28)
+    (size,) = struct.unpack("<Q", stream.read(8).ljust(8, b"\0"))
+    form, short = _to_wav_data(stream)
+    size = size if short == LIMIT - 1 else short
+    return size // _block_align(form) * _block_frames(form, subtype) if _block_align(form) else 0
+
+
+def _w64_frames(stream, subtype):
+    """Chunks have 16 bytes for a name, whose first four are those of WAV, and 8 for a size, which counts these 24."""
+    form = b""
+    stream.seek(40)
+    while len(header := stream.read(24)) == 24:
+        size = struct.unpack("<Q", header[16:])[0] - 24
+        if size < 0:
+            return 0
+        if header[:4] == b"data":
+            return size // _block_align(form) * _block_frames(form, subtype) if _block_align(form) else 0
+        body = stream.read(min(size, FORM_BYTES))
+        form = body if header[:4] == b"fmt " else form
+        stream.seek(size + -size % 8 - len(body), os.SEEK_CUR)
+    return 0
+
+
+def _block_align(form):
+    """Bytes of a frame, or of a block of a codec, from a chunk `fmt `."""
+    return struct.unpack("<H", form[12:14])[0] if len(form) >= 14 else 0
+
+
+def _block_frames(form, subtype):
+    """Frames of a block: 1 of samples; 0 of a codec whose `fmt ` does not say."""
+    if subtype.startswith("PCM") or subtype in ("FLOAT", "DOUBLE", "ULAW", "ALAW"):
+        return 1
+    return struct.unpack("<H", form[18:20])[0] if subtype in BLOCK_CODECS and len(form) >= 20 else 0
 
 
 def leave_size_open(stream: IO[bytes]) -> None:
@@ -65,31 +110,31 @@ def leave_size_open(stream: IO[bytes]) -> None:
     stream.seek(0)
     if stream.read(4) != b"RIFF":
         return
-    block_align, size = _to_wav_data(stream)
+    form, size = _to_wav_data(stream)
     start = stream.tell()
-    if block_align and not size and stream.seek(0, os.SEEK_END) > start:
+    if _block_align(form) and not size and stream.seek(0, os.SEEK_END) > start:
         stream.seek(start - 4)
         stream.write(b"\xff" * 4)
 
 
-def _sphere_frames(stream):
+def _sphere_frames(stream, _):
     found = re.search(rb"^sample_count -i (\d+)", stream.read(1024), re.MULTILINE)
     return int(found.group(1)) if found else 0
 
 
-def _au_frames(stream):
+def _au_frames(stream, _):
     magic, _, size, encoding, _, channels = struct.unpack(">4s5I", stream.read(24))
     if magic != b".snd" or encoding not in AU_BYTES or size >= PLACEHOLDER:
         return 0
     return size // (AU_BYTES[encoding] * channels)
 
 
-def _aiff_frames(stream):
+def _aiff_frames(stream, subtype):
     _, whole, _ = struct.unpack(">4sI4s", stream.read(12))
     while whole < PLACEHOLDER and len(header := stream.read(8)) == 8:
         name, size = struct.unpack(">4sI", header)
         if name == b"COMM":
-            return struct.unpack(">hI", stream.read(6))[1]
+            return struct.unpack(">hI", stream.read(6))[1] * (IMA4_FRAMES if subtype == "IMA_ADPCM" else 1)
         stream.seek(size + size % 2, os.SEEK_CUR)
     return 0
 
@@ -111,10 +156,10 @@ def mended_header(file: soundfile.SoundFile, path: str) -> WavHeader | None:
     if file.format not in ("WAV", "WAVEX") or file.frames and os.path.getsize(path) < PLACEHOLDER:
         return None
     with open(path, "rb") as stream:
-        block_align, size = _to_wav_data(stream)
+        form, size = _to_wav_data(stream)
         start = stream.tell()
         left = stream.seek(0, os.SEEK_END) - start
-        true = _true_size(stream, start, size, left) if block_align else size
+        true = _true_size(stream, start, size, left) if _block_align(form) else size
         stream.seek(0)
         return None if true == size else WavHeader(_with_size(stream.read(start), true), start)
 
@@ -126,10 +171,31 @@ def _true_size(stream, start, size, left):
         return size + wrapped * LIMIT
     if size and not PLACEHOLDER <= size < left:
         return size
-    stream.seek(start + size + size % 2)
+    return size if _chunk_follows(stream, start + size, left - size) or left - size < 8 else left
+
+
+def _chunk_follows(stream, end, left):
+    """Whether another chunk of a WAV file begins where its samples end, `left` bytes before the end of the file."""
+    stream.seek(end + end % 2)
     name, length = struct.unpack("<4sI", stream.read(8).ljust(8, b"\0"))
-    following = name.strip().isalnum() and length <= left - size - 8  # another chunk: the size is right
-    return size if following or left - size < 8 else left
+    return name.strip().isalnum() and length <= left - 8
+
+
+def unclaimed_seconds(file: soundfile.SoundFile, path: str) -> float:
+    """Seconds of samples of a WAV file behind those that its header claims; 0 where they are fewer than LEAST_UNCLAIMED.
+
+    file: the file at `path`.
+    """
+    if file.format not in ("WAV", "WAVEX"):
+        return 0.0
+    with open(path, "rb") as stream:
+        form, size = _to_wav_data(stream)
+        start = stream.tell()
+        left = stream.seek(0, os.SEEK_END) - start - size
+        if size >= PLACEHOLDER or len(form) < 12 or left <= 0 or _chunk_follows(stream, start + size, left):
+            return 0.0
+        seconds = left / max(1, struct.unpack("<I", form[8:12])[0])  # bytes a second
+        return seconds if seconds >= LEAST_UNCLAIMED else 0.0
 
 
 def _with_size(header, size):

@@ -20,7 +20,7 @@ from typing import IO, Protocol
 
 import numpy as np
 
-from pyspeech.audio.headers import MendedWav, mended_header, promised_frames
+from pyspeech.audio.headers import MendedWav, mended_header, promised_frames, unclaimed_seconds
 from pyspeech.audio.kinds import HEAD, NO_FILE, is_file
 from pyspeech.audio.lhotse_audio import LhotseAudio
 from pyspeech.audio.raw import RawFormat
@@ -100,7 +100,7 @@ class _SoundFile:
             return np.zeros((0, self.channels), dtype=np.float32)
 
     def _complain(self):
-        if self._count < self._promised:
+        if self._count < self._promised - (self.sampling_rate // 100 if self._count else 0):  # 10 ms: no loss that matters
             says = f"its header says {self._promised / self.sampling_rate:.2f} s"
             if self._count == 0:
                 raise UserError(f"{self.name}: truncated or damaged: holds no samples that can be read, {says}")
@@ -212,6 +212,9 @@ def _open_sndfile(name, path, raw, stack):
     file = stack.enter_context(soundfile.SoundFile(os.fsencode(path), **options))  # pyright: ignore[reportArgumentType]
     header = mended_header(file, path)
     if header is None:
+        if more := unclaimed_seconds(file, path):
+            says = f"{file.frames / file.samplerate:.2f} s"
+            log.warning("%s: its header says %s, but %.2f s more follow, which are not used", name, says, more)
         return file
     mended = stack.enter_context(soundfile.SoundFile(stack.enter_context(MendedWav(path, header))))
     says, found = file.frames / file.samplerate, mended.frames / mended.samplerate

@@ -45,7 +45,7 @@ def parser():
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    folder = find_model(options.model, KIND, option="DIR")
+    folder = find_model(options.model, TRANSDUCER if options.format == SHERPA else KIND, option="DIR")
     kind = kind_of(folder)
     if (kind == TRANSDUCER.name) != (options.format == SHERPA):
         fitting = (

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -75,9 +74,7 @@ def read_sentences(path: str, language: str | None, codes: Sequence[str]) -> Ite
     model's."""
     from pyspeech.text.transcript_files import MANIFESTS, read_transcripts
 
-    if path == "-":
-        yield from sys.stdin
-    elif path.endswith(MANIFESTS):
+    if path.endswith(MANIFESTS):
         for said in read_transcripts(path).texts.values():
             if None in (language, said.language) or _meant(said.language, codes) == language:
                 yield said.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pyspeech.audio.headers import mended_header, promised_frames
+from pyspeech.audio.headers import mended_header, promised_frames, unclaimed_seconds
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, stream_audio
 from pyspeech.audio.level import STEP
 from pyspeech.audio.lhotse_audio import LhotseAudio
@@ -56,20 +57,20 @@ def check_audio(path: Path | str | LhotseAudio, loudest: float = LOUDEST) -> dic
                 )
             promised = promised_frames(stream, str(path)) or stream.frames
             margin = ESTIMATED if stream.format in ("MP3", "MPEG") else 0
-            frames = _frames(stream, margin)
+            frames = _frames(stream, path, margin)
             if not promised:
                 raise UserError(f"{path}: holds no samples")
             if frames < promised - margin - stream.samplerate // 100:
                 raise UserError(
                     f"{path}: truncated: its header says {promised / stream.samplerate:.2f} s, there are less; copy it again"
                 )
-            stream.seek(0)
+            if more := unclaimed_seconds(stream, str(path)):
+                raise UserError(
+                    f"{path}: its header says {promised / stream.samplerate:.2f} s, but {more:.2f} s more follow; "
+                    "write it again"
+                )
             _check_samples(
-                path,
-                stream.blocks(BLOCK, dtype="float32", always_2d=True),
-                stream.channels,
-                loudest,
-                to_the_end=stream.subtype in ("FLOAT", "DOUBLE"),
+                path, _blocks(path), stream.channels, loudest, to_the_end=stream.subtype in ("FLOAT", "DOUBLE")
             )  # others are finite and at most about 1
             return {**properties, "duration": frames / stream.samplerate}
     except (soundfile.LibsndfileError, OSError) as error:
@@ -103,8 +104,20 @@ def _check_samples(path, blocks, channels, loudest, to_the_end):
     return frames
 
 
-def _frames(stream, margin):
-    """Frames that can be read: the last are tried, as a compressed file's header tells of those that were lost, too.
+def _blocks(path):
+    """Yield the samples of an audio file, (n, channels) at a time, as far as they can be decoded. It is opened for that, as
+    some codecs cannot go back."""
+    import soundfile
+
+    with soundfile.SoundFile(os.fsencode(path)) as stream:  # pyright: ignore[reportArgumentType]
+        with contextlib.suppress(soundfile.LibsndfileError):
+            while len(block := stream.read(BLOCK, dtype="float32", always_2d=True)):
+                yield block
+
+
+def _frames(stream, path, margin):
+    """Frames that can be read: the last are tried, as a compressed file's header tells of those that were lost, too; where
+    a codec cannot go there, all are read.
 
     margin: how many of the last ones may be missing from a file that is whole.
     """
@@ -115,7 +128,7 @@ def _frames(stream, margin):
         stream.seek(start)
         found = len(stream.read(margin + 1))
     except soundfile.LibsndfileError:
-        return 0
+        return sum(map(len, _blocks(path)))
     return start + found if found else 0
 
 

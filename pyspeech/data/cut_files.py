@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from lhotse.cut import MonoCut
 
 LINES, WHOLE = (".jsonl", ".jsonl.gz"), (".json", ".json.gz")
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # in a text file of UTF-8
+TOLERANCE = 0.5  # seconds by which a recording's number of samples may be other than its duration
 TEXTS = ("text", "speaker", "language", "gender")  # of a supervision
 
 
@@ -57,7 +60,7 @@ def _parsed(where, text, problems):
     """[the value of a JSON text]; [] for a problem."""
     try:
         return [json.loads(text)]
-    except ValueError:
+    except (ValueError, RecursionError):
         what = "not JSON; is the file cut off?"
         if problems is None:
             raise UserError(f"{where}: {what}") from None
@@ -113,7 +116,11 @@ def _check(where, entry):
     for holder, name in ((entry, "duration"), (recording, "duration"), (recording, "sampling_rate")):
         value: Any = holder.get(name)
         require(_is_number(value) and value > 0, name, value, "a number above 0")
-    channel = entry.get("channel")
+    channel, count = entry.get("channel"), recording.get("num_samples")
+    length = recording["sampling_rate"] * recording["duration"]
+    good = isinstance(count, int) and abs(count - length) <= TOLERANCE * recording["sampling_rate"]
+    require(good, "num_samples", count, f"about {length:.0f}, as duration and sampling_rate say")
+    require(_is_list(channels, int), "recording.channel_ids", channels, "a list of numbers")
     require(channel in channels, "channel", channel, f"one of {', '.join(map(str, channels))}")
     require(_is_list(entry.get("supervisions"), dict), "supervisions", entry.get("supervisions"), "a list of supervisions")
     for one in entry["supervisions"]:
@@ -127,12 +134,17 @@ def _check_supervision(require, one):
     require(_is_number(start), f"{name} start", start, "a number of seconds")
     require(_is_number(duration) and duration > 0, f"{name} duration", duration, "seconds, above 0")
     for field in TEXTS:
-        require(isinstance(one.get(field), (str, type(None))), f"{name} {field}", one.get(field), "text, or none")
+        require(one.get(field) is None or _is_text(one[field]), f"{name} {field}", one.get(field), "text, or none")
     require(isinstance(one.get("custom"), (dict, type(None))), f"{name} custom", one.get("custom"), "an object, or none")
 
 
+def _is_text(value: Any) -> bool:
+    """JSON can say what is no text: half of a character, and the character 0."""
+    return isinstance(value, str) and not UNWRITABLE.search(value)
+
+
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+    return _is_text(value) and bool(value.strip())
 
 
 def _is_list(value, kind):

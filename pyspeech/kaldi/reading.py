@@ -20,8 +20,8 @@ SHOWN = 20
 @dataclass(frozen=True)
 class KaldiUtterance:
     """One utterance of a data directory. audio: what wav.scp says of its recording; start, end: in seconds, None: all of
-    the recording; gender: m or f; stated: seconds, by utt2dur; custom: a dict of other things; number: its line in the tables
-    of utterances."""
+    the recording; gender: m or f; stated, recording_stated: seconds, by utt2dur and reco2dur; custom: a dict of other things;
+    number: its line in the tables of utterances."""
 
     id: str
     recording: str
@@ -34,6 +34,7 @@ class KaldiUtterance:
     gender: str | None = None
     custom: dict | None = None
     stated: float | None = None
+    recording_stated: float | None = None
     number: int = 0
 
 
@@ -55,12 +56,13 @@ def read_data_dir(folder: Path | str) -> Iterator[KaldiUtterance]:
     """
     folder = Path(folder)
     speakers, recordings = (dict(_json_lines(folder / name)) for name in ("spk2name", "reco2name"))
-    genders = _mapping(folder / "spk2gender")
+    genders, lengths = _mapping(folder / "spk2gender"), _mapping(folder / "reco2dur")
     name_of, custom_of = (_Beside(folder / name) for name in ("utt2name", "utt2custom"))
     values = (_values(folder / name) for name in ("text", "utt2lang", "utt2dur"))
     for line, place, text, language, seconds in zip(read_table(folder / "utt2spk"), _places(folder), *values, strict=False):
         recording, audio, start, end = place
         name = name_of(line.key) or line.key
+        length = lengths.get(recording or line.key)
         yield KaldiUtterance(
             id=name,
             recording=name if recording is None else recordings.get(recording, recording),
@@ -73,6 +75,7 @@ def read_data_dir(folder: Path | str) -> Iterator[KaldiUtterance]:
             gender=genders.get(line.value),
             custom=custom_of(line.key),
             stated=None if seconds is None else float(seconds),
+            recording_stated=None if length is None else float(length),
             number=line.number,
         )
 

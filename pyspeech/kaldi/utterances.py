@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pyspeech.audio.io import read_audio
 from pyspeech.audio.rxfilenames import extracted, file_of, is_command, is_extended
-from pyspeech.data.audio_checks import check_file
+from pyspeech.data.audio_checks import OVERSHOOT, check_file
 from pyspeech.data.audio_files import READABLE, as_int16, copy_mono, safe_name, write_audio
 from pyspeech.data.manifests import Segment, Utterance
 from pyspeech.engine.parts import Parts, file_state, in_parts
@@ -26,11 +26,12 @@ from pyspeech.kaldi.rules import speaker_order
 
 class _Copy(NamedTuple):
     """What is to be a WAV file: an entry of wav.scp, the path of the WAV, and the Hz of a file of several channels or of an
-    unusual format; None for a command or an archive."""
+    unusual format; None for a command or an archive. stated: its seconds, by reco2dur."""
 
     place: str
     target: Path
     rate: int | None
+    stated: float | None
 
 
 def read_utterances(
@@ -46,22 +47,24 @@ def read_utterances(
     if warning:
         log.warning("%s", warning)
     segmented = (folder / "segments").is_file()
-    places = {one.recording: one.audio for one in read_data_dir(folder)}
+    recordings = {}
+    for one in read_data_dir(folder):
+        recordings.setdefault(one.recording, one)
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        usable = pool.map(lambda place: _usable(*place, folder, audio, segmented), places.items())  # pyright: ignore[reportCallIssue]
-        found = dict(zip(places, usable, strict=True))
+        usable = pool.map(lambda one: _usable(one, folder, audio, segmented), recordings.values())
+        found = dict(zip(recordings, usable, strict=True))
     found = _copied(found, log, parts)
     utterances = [
         Utterance(
             id=one.id,
-            audio=found[one.recording][0],
+            audio=found[one.recording][0],  # pyright: ignore[reportArgumentType]
             text=one.text,  # pyright: ignore[reportArgumentType]
             language=one.language,  # pyright: ignore[reportArgumentType]
             speaker=one.speaker,
             custom=one.custom,
             gender=one.gender,
             segment=Segment(one.recording, one.start, one.end) if segmented else None,  # pyright: ignore[reportArgumentType]
-            stated=one.stated,
+            stated=one.recording_stated if one.stated is None and not segmented else one.stated,
         )
         for one in read_data_dir(folder)
         if not found[one.recording][1]
@@ -69,20 +72,35 @@ def read_utterances(
     return utterances, [(f"{folder}/wav.scp, {name}", problem) for name, (_, problem) in found.items() if problem]
 
 
-def _usable(recording, place, folder, audio, segmented):
-    """(path of a recording's audio or its _Copy, what is wrong with it or None)."""
-    target = audio / f"{safe_name(recording)}.{hashlib.md5(f'{folder.resolve()} {place}'.encode()).hexdigest()[:8]}.wav"
-    place = located(place, folder)
+def _usable(one, folder, audio, segmented):
+    """(path of the audio of a recording or its _Copy, what is wrong with it or None); one: its first KaldiUtterance."""
+    source = hashlib.md5(f"{folder.resolve()} {one.audio}".encode()).hexdigest()[:8]
+    target = audio / f"{safe_name(one.recording)}.{source}.wav"
+    place = located(one.audio, folder)
+    if (
+        not segmented
+        and one.stated is not None
+        and (problem := _wrong_length(one.stated, one.recording_stated, "utt2dur says "))
+    ):
+        return None, f"{place}: {problem}"
     if is_extended(place):
-        return _Copy(place, target, None), None
+        return _Copy(place, target, None, one.recording_stated), None
     if not segmented:
         return place, None  # whole files are looked at by who writes the manifest
     properties, problem = check_file(place)
+    problem = problem or _wrong_length(properties["duration"], one.recording_stated)  # pyright: ignore[reportOptionalSubscript]
     if problem:
         return None, f"{place}: {problem}"
     if properties["channels"] == 1 and properties["format"] in READABLE:  # pyright: ignore[reportOptionalSubscript]
         return place, None
-    return _Copy(place, target, properties["rate"]), None  # pyright: ignore[reportOptionalSubscript]
+    return _Copy(place, target, properties["rate"], None), None  # pyright: ignore[reportOptionalSubscript]
+
+
+def _wrong_length(seconds, stated, what=""):
+    """What is wrong where reco2dur states another length; None where it does not."""
+    if stated is None or round(abs(seconds - stated), 9) <= OVERSHOOT:
+        return None
+    return f"{what}{seconds:.2f} s of audio; reco2dur says {stated:g} s"
 
 
 def _copied(found, log, parts):
@@ -100,7 +118,7 @@ def _make(copy):
     problem = None
     try:
         if copy.rate is None:
-            problem = _extract(copy.place, copy.target)
+            problem = _extract(copy.place, copy.target, copy.stated)
         else:
             copy_mono(copy.place, copy.target, copy.rate)
     except UserError as error:
@@ -115,10 +133,11 @@ def _inputs(copy):
     return copy, None if is_command(copy.place) else file_state(file_of(copy.place))
 
 
-def _extract(place, target):
+def _extract(place, target, stated):
     """Keep what a command puts out, or an archive holds, as 16-bit WAV; what is wrong with it, as it would be with a file."""
     with extracted(place) as copied:
-        _, problem = check_file(copied)
+        properties, problem = check_file(copied)
+        problem = problem or _wrong_length(properties["duration"], stated)  # pyright: ignore[reportOptionalSubscript]
         if problem:
             return f"{place}: {problem}"
         samples, rate = read_audio(copied)

@@ -16,6 +16,9 @@ n-gram as a history (0 where it is missing).
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +62,10 @@ def read_arpa(path: str | Path) -> Arpa:
     for order, count in enumerate(counts, start=1):
         if order > 1:
             lines.expect(f"\\{order}-grams:")
-        ids = np.zeros((count, order), dtype=np.int32)
-        values = np.zeros((count, 2))
+        try:
+            ids, values = np.zeros((count, order), dtype=np.int32), np.zeros((count, 2))
+        except (MemoryError, ValueError):
+            raise lines.error(f"{count} {order}-grams, by the header, are more than memory holds") from None
         for row in range(count):
             fields = lines.next(f"{count} {order}-grams").split()
             if len(fields) not in (order + 1, order + 2):
@@ -85,8 +90,11 @@ def read_arpa(path: str | Path) -> Arpa:
 
 
 def write_arpa(path: str | Path, arpa: Arpa) -> None:
-    """Write an ARPA file, whole or not at all."""
-    with atomic_write(path) as stream:
+    """Write an ARPA file, whole or not at all; compressed where its name ends in .gz."""
+    with atomic_write(path, "wb") as raw, contextlib.ExitStack() as stack:
+        if str(path).endswith(".gz"):
+            raw = stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
+        stream = stack.enter_context(io.TextIOWrapper(raw, "utf-8"))
         stream.write("\\data\\\n")
         stream.writelines(f"ngram {order}={len(ngrams.words)}\n" for order, ngrams in enumerate(arpa.orders, start=1))
         for order, ngrams in enumerate(arpa.orders, start=1):

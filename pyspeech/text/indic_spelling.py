@@ -1,8 +1,9 @@
 """Normalisation of Indic scripts: one spelling for what looks alike.
 
 VOWELS are the tables "do not use" of the Unicode Standard, chapter 12 (DoNotEmit.txt of the character database): an
-independent vowel and a sign in place of the letter. What else people type: the nukta after the vowel sign or twice, and a
-colon for visarga. ZERO WIDTH JOINER has two uses that change the word, of which one needs it:
+independent vowel and a sign in place of the letter; and two signs in place of one, as converters of old fonts write them.
+What else people type: the nukta after the vowel sign or twice, and a colon for visarga. ZERO WIDTH JOINER has two uses that
+change the word, of which one needs it:
 
     ra + virama + ZWJ   Devanagari eyelash ra, also spelt U+0931 + virama, which is what it becomes; ra + virama is reph
     ra + ZWJ + virama   Bengali, Assamese and Kannada: ra with the sign below the next consonant; stays, ra + virama is reph
@@ -18,7 +19,11 @@ JOINED = {
     "\u0d28\u0d4d\u200d": "\u0d7b",
     "\u0d30\u0d4d\u200d": "\u0d7c",
     "\u0d32\u0d4d\u200d": "\u0d7d",
+    "\u0d31\u0d4d\u200d": "\u0d7c",
     "\u0d33\u0d4d\u200d": "\u0d7e",
+    "\u0d2e\u0d4d\u200d": "\u0d54",
+    "\u0d2f\u0d4d\u200d": "\u0d55",
+    "\u0d34\u0d4d\u200d": "\u0d56",
     "\u0d15\u0d4d\u200d": "\u0d7f",
     "\u09a4\u09cd\u200d": "\u09ce",
     "\u0930\u094d\u200d": "\u0931\u094d",
@@ -49,10 +54,15 @@ VOWELS = {
     "\u0905\u094f": "\u0975",
     "\u0905\u0956": "\u0976",
     "\u0905\u0957": "\u0977",
-    # Bengali
+    "\u093e\u0945": "\u0949",
+    "\u093e\u0946": "\u094a",
+    "\u093e\u0947": "\u094b",
+    "\u093e\u0948": "\u094c",
+    # Bengali; the last one is ra as a font without it wrote it
     "\u0985\u09be": "\u0986",
     "\u098b\u09c3": "\u09e0",
     "\u098c\u09e2": "\u09e1",
+    "\u09ac\u09bc": "\u09b0",
     # Gurmukhi
     "\u0a05\u0a3e": "\u0a06",
     "\u0a72\u0a3f": "\u0a07",
@@ -73,7 +83,11 @@ VOWELS = {
     "\u0a86\u0ac5": "\u0a93",
     "\u0a85\u0acc": "\u0a94",
     "\u0a86\u0ac8": "\u0a94",
+    "\u0a86\u0ac7": "\u0a93",
     "\u0ac5\u0abe": "\u0ac9",
+    "\u0abe\u0ac5": "\u0ac9",
+    "\u0abe\u0ac7": "\u0acb",
+    "\u0abe\u0ac8": "\u0acc",
     # Odia; the last one is no vowel
     "\u0b05\u0b3e": "\u0b06",
     "\u0b0f\u0b57": "\u0b10",
@@ -98,6 +112,7 @@ VOWELS = {
     "\u0d0e\u0d46": "\u0d10",
     "\u0d12\u0d3e": "\u0d13",
     "\u0d12\u0d57": "\u0d14",
+    "\u0d46\u0d46": "\u0d48",
     "\u0d7b\u0d4d\u0d31": "\u0d28\u0d4d\u0d31",
 }
 WITH_NUKTA = (0x0900, 0x0980, 0x0A00, 0x0A80, 0x0B00, 0x0C00, 0x0C80)
@@ -109,12 +124,16 @@ def _of_block(template, block):
     return re.sub(r"\{(\w\w)\}", lambda match: chr(block + int(match[1], 16)), template)
 
 
-_LETTERS, _SIGNS = "{05}-{39}{58}-{61}", "{00}-{03}{3a}{3b}{3e}-{4c}{4e}{4f}{55}-{57}{62}{63}"
+def _letters(block):
+    return "".join(chr(code) for code in range(block, block + 128) if unicodedata.category(chr(code)) == "Lo")
+
+
+_SIGNS = "{00}-{03}{3a}{3b}{3e}-{4c}{4e}{4f}{55}-{57}{62}{63}"
 NUKTAS = [(re.compile(_of_block(f"([{_SIGNS}]+)({{3c}}+)", block)), r"\2\1") for block in WITH_NUKTA]
 NUKTAS += [(re.compile(_of_block("({3c}){3c}+", block)), r"\1") for block in WITH_NUKTA]
 NUKTAS += [(re.compile("([\u0929\u0931\u0934])\u093c+"), r"\1")]  # they have one
 VISARGAS = [
-    (re.compile(_of_block(f"(?<=[{_LETTERS}{_SIGNS}])[:\uff1a](?=[{_LETTERS}])", block)), chr(block + 3))
+    (re.compile(_of_block(f"(?<=[{_letters(block)}{_SIGNS}])[:\uff1a](?=[{_letters(block)}])", block)), chr(block + 3))
     for block in WITH_VISARGA
 ]
 SEQUENCES = re.compile("|".join(sorted(VOWELS, key=len, reverse=True)))

@@ -33,8 +33,9 @@ DEFAULT_TAGS = (
 _BEFORE, _BEHIND = r"(?<![^\s>\])}+])", r"(?=[\s<\[({+.,;:?!\u0964]|$)"  # another tag may be beside a tag
 _TIGHT = r"[^\s<>\[\](){}](?:[^<>\[\](){}]*?[^\s<>\[\](){}])??"
 _STARS = {"<": rf"(\s*[^\s<>\[\](){{}}]+\s*|{_TIGHT})", **dict.fromkeys("[({", r"([^<>\[\](){}]+?)")}
-LIKE_TAGS = re.compile(
-    rf"<(?:\s*[^\s<>]+\s*|[^\s<>](?:[^<>]*[^\s<>])?)>|{_BEFORE}(?:\[[^\[\]]+\]|\{{[^{{}}]+\}}|\(\(.*?\)\)|\+\+\S+\+\+|[%!~][A-Za-z_]+){_BEHIND}"
+LIKE_TAGS = re.compile(  # brackets also within a word, where a pattern takes none: they are named
+    rf"<(?:\s*[^\s<>]+\s*|[^\s<>](?:[^<>]*[^\s<>])?)>|\[[^\[\]]+\]|\{{[^{{}}]+\}}"
+    rf"|{_BEFORE}(?:\(\(.*?\)\)|\+\+\S+\+\+|[%!~][A-Za-z_]+){_BEHIND}"
 )
 
 

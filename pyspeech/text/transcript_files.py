@@ -28,7 +28,7 @@ MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
 WRITTEN = (".txt", ".json", ".ctm", ".trn", ".stm")  # by transcribe -o, one for each recording
 NOT_SCORED = ("ignore_time_segment_in_scoring", "inter_segment_gap")
 _TRN = re.compile(r"(?:^|.*\s)\(((?:[^()\s]|\([^()\s]*\))+)\)\s*")  # ids may have parentheses in pairs
-_NBEST = re.compile(r"(\d+\.\d+)\t-[^\t]+\t(.*)")  # a line of transcribe --nbest: start, log probability, words
+_NBEST = re.compile(r"(\d+\.\d+)\t-?(?:\d+\.\d+|inf)\t(.*)")  # a line of transcribe --nbest: start, score, words
 _ALTERNATIVES = {"<ALT_BEGIN>": "{", "<ALT>": "/", "<ALT_END>": "}"}  # marks of a ctm, as trn and stm have them
 
 
@@ -176,13 +176,14 @@ def _columns(path, lines):
     blanks = tabs and any(len(name.split()) > 1 for name in names)  # in names, so that a line without a tab is one
     for where, line in lines:
         parts = [part.strip() for part in line.split("\t" if tabs and ("\t" in line or blanks) else None, maxsplit=1)]
-        _add(found, where, parts[0], parts[1] if len(parts) == 2 else "")
+        hint = "; of a stream or --nbest score what transcribe writes with -o, or with --format json" if tabs else ""
+        _add(found, where, parts[0], parts[1] if len(parts) == 2 else "", hint)
     return found
 
 
-def _add(found, where, name, value):
+def _add(found, where, name, value, hint=""):
     if name in found:
-        raise UserError(f"{where}: {name} is there twice; expected each utterance once")
+        raise UserError(f"{where}: {name} is there twice; expected each utterance once{hint}")
     found[name] = value
 
 

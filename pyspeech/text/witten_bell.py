@@ -25,7 +25,7 @@ def witten_bell(sentences: Iterable[Sequence[str]], order: int, vocabulary: Iter
 
     Args:
         sentences: The words, or symbols, of each; START and END are put around them.
-        order: Length of the longest n-grams, at least 1.
+        order: Length of the longest n-grams, at least 1; shorter where no sentence has as many words.
         vocabulary: Words that have a probability even where no sentence has them.
 
     Raises:
@@ -39,6 +39,7 @@ def witten_bell(sentences: Iterable[Sequence[str]], order: int, vocabulary: Iter
                 counts[length - 1].update(padded[first : first + length] for first in range(len(padded) - length + 1))
     if not counts[0]:
         raise UserError("language model: no text to estimate it from; expected sentences of known characters")
+    counts = [seen for seen in counts if seen]  # no sentence is as long as the others
     del counts[0][(START,)]  # it is given, never predicted
     words = [START, *dict.fromkeys([*sorted(word for (word,) in counts[0]), *vocabulary])]
     probabilities = {(): 1 / (len(words) - 1)}

@@ -8,7 +8,7 @@ from pyspeech.text.tags import is_pattern
 from steps.asr.context import check_context, context_inputs
 from steps.asr.corpus import KINDS
 from steps.asr.start import check_start, start_inputs
-from steps.asr.train import SEEDS
+from steps.asr.train import SEEDS, STRUCTURES
 from steps.systems import check_fixed, check_list, if_used
 
 BONUSES = "numbers, each at least 0, and search.symbol_bonus=0; or [], to use search.symbol_bonus as it is"
@@ -36,7 +36,7 @@ def check_options(conf: Any) -> None:
     for name in ("stop_after", "stop_below"):
         require(name, all(0 <= value < float("inf") for value in getattr(conf, name) or [-1]), "numbers, each at least 0")
     check_context(conf)
-    check_start(conf, SEEDS)
+    check_start(conf, SEEDS, STRUCTURES)
 
 
 def own_options(system: str) -> list[str]:

@@ -23,26 +23,47 @@ if TYPE_CHECKING:
     from pyspeech.text.units import Units
 
 RANDOM = "random"
+SIZES = {  # of the parts that can be frozen
+    "encoder": ("encoder", "encoder_options", "encoder_layers", "encoder_size"),
+    "predictor": ("predictor_layers", "predictor_size", "embedding"),
+    "joint": ("joint", "encoder_size", "predictor_size"),
+    "lid": ("lid_sizes", "encoder_size"),
+}
 
 
-def check_start(conf: Any, systems: Mapping[str, str | None]) -> None:
+def check_start(conf: Any, systems: Mapping[str, str | None], structures: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise UserError where a model of start_from cannot be read or hears other features, and where options do not fit it.
 
-    systems: {system: the one that it is finetuned from}.
+    systems: {system: the one that it is finetuned from}; structures: {system: its options of TransducerConfig}.
     """
     check_list(conf, "freeze", FREEZABLE, least=0)
     if conf.start_from == RANDOM:
         if conf.freeze:
             raise UserError("freeze: random weights are to be trained; expected none, or start_from=DIR too")
         return
-    from pyspeech.asr.checkpoint import read_features
+    from pyspeech.asr.checkpoint import read_options
 
-    for place in dict.fromkeys(start_place(conf, system) for system in conf.systems if systems[system] is None):
+    for system in conf.systems:
+        if systems[system] is not None:
+            continue
+        place = start_place(conf, system)
         try:
-            theirs = asdict(read_features(place))
+            model, features = read_options(place)
         except UserError as error:
             raise UserError(f"start_from={conf.start_from}: {error}") from None
-        check_same_features(conf, theirs)
+        check_same_features(conf, asdict(features))
+        _check_frozen(conf, system, bool(structures[system].get("lid")), model)
+
+
+def _check_frozen(conf, system, has_lid, theirs):
+    for part in conf.freeze:
+        if part == "lid" and not (has_lid and theirs.lid):
+            who = f"the system {system}" if not has_lid else f"the model of start_from={conf.start_from}"
+            raise UserError(f"freeze=lid: {who} has no language identification; leave it out")
+        for name in SIZES[part]:
+            own, there = getattr(conf.model, name), getattr(theirs, name)
+            if own != there:
+                raise UserError(f"freeze={part}: model.{name}={own}; expected {there}, as the model of start_from has it")
 
 
 def start_place(conf: Any, system: str) -> Path:

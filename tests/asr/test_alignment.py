@@ -123,7 +123,7 @@ def test_edges(tmp_path):
     assert (silent.text, silent.words, silent.symbols, silent.confidence) == ("", [], [], 0) and silent.score < 0
     crowded = align(bundle, babble(0.02), "abcde abcde abcde")  # all in one frame
     check_times(crowded)
-    assert len(crowded.words) == 3 and crowded.words[-1].end == pytest.approx(0.03)
+    assert len(crowded.words) == 3 and crowded.words[-1].end == pytest.approx(0.02)
     assert align(bundle, babble(1), "<noise> कख").text == "कख"
     with pytest.raises(UserError, match="^y: no samples"):
         align(bundle, np.zeros(0, np.float32), "a", name="y")

@@ -108,6 +108,8 @@ def test_options(model, files, tmp_path):
     assert transcript.language == "hi-IN" and transcript.segments[0].lid == {}
     transcript.save(tmp_path / "x.JSON", nbest=3)
     assert 1 < len(json.loads((tmp_path / "x.JSON").read_text(encoding="utf-8"))["segments"][0]["nbest"]) <= 3
+    with one_line_error("nbest=0: expected 1 or more"):
+        transcript.save(tmp_path / "x.txt", nbest=0)
     assert Recognizer.load(model, tau=10, vad=False).transcribe(files[0]).segments[0].t_avg < 3
 
 
@@ -118,7 +120,10 @@ def test_options(model, files, tmp_path):
         ({"model": "/nowhere"}, "^model /nowhere: no such file or folder"),
         ({"language": "fr-FR"}, "language fr-FR: the model knows en-IN, hi-IN, ta-IN"),
         ({"tau": 3, "language": "hi-IN"}, "early stopping is for language=None"),
-        ({"beam": 0}, "beam=0: expected 1 to 1000"),
+        ({"beam": 0}, "beam=0: expected a whole number, 1 to 1000"),
+        ({"beam": 2.5}, "beam=2.5: expected a whole number"),
+        ({"max_symbols": 2.5}, "max_symbols=2.5: expected a whole number"),
+        ({"lm_weight": 0.5}, "^lm_weight=0.5: has no effect without lm"),
         ({"min_silence": 0}, "^min_silence=0: expected seconds above 0"),
         ({"rule": "mean_p"}, "^rule=mean_p: nothing is stopped early without tau or threshold"),
         ({"device": "tpu"}, "^device tpu: no such device; use auto, cpu or cuda"),

@@ -1,8 +1,11 @@
 """Hotwords and language models in recognizers: streams, batches, languages, lists for each utterance, and mistakes."""
 
+import contextlib
+import io
 import json
 import pickle
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -135,7 +138,7 @@ def test_language_models_that_do_not_fit_are_refused(bundle, folders, tmp_path):
     assert Context(bundle, lm=arpa, language="hi-IN").search_context([1], 3) is not None
 
 
-def test_the_commands(folders, tmp_path, capsys):
+def test_the_commands(folders, tmp_path, capsys, monkeypatch):
     """train-lm and transcribe do what the API does; wrong options are one line."""
     import soundfile
 
@@ -192,6 +195,14 @@ def test_the_commands(folders, tmp_path, capsys):
         train_lm.main([str(tmp_path / f"{name}.txt"), *model, "--language", "hi", "-o", str(tmp_path / f"{name}.arpa")])
     assert (tmp_path / "tags.arpa").read_bytes() == (tmp_path / "plain.arpa").read_bytes()
     assert "tags.arpa: 2 sentences; " in capsys.readouterr().out
+    for content in ("कख गघ\nघक\n".encode(), b"\xe0\n"):  # standard input, in any locale
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), "latin1"))
+        with (
+            contextlib.nullcontext() if content[-2:] != b"\xe0\n" else pytest.raises(UserError, match="standard input: .* text")
+        ):
+            train_lm.main(["-", *model, "--language", "hi", "-o", str(tmp_path / "input.arpa")])
+    assert (tmp_path / "input.arpa").read_bytes() == (tmp_path / "plain.arpa").read_bytes()
+    assert "input.arpa: 2 sentences; " in capsys.readouterr().out
     about = {"recording_id": "r", "start": 0, "duration": 1, "channel": 0, "text": "कख गघ"}
     languages = ["hi", "HI_in", "hi-IN", None, "ta", "gu"]  # of the manifest's utterances
     lines = [json.dumps({**about, "id": str(number), "language": code}) for number, code in enumerate(languages)]

@@ -181,7 +181,18 @@ BAD_MANIFESTS = {
     "custom": (lambda cut: cut["supervisions"][0].update(custom="x"), 'custom is "x"; expected an object'),
     "a field": (lambda cut: cut.update(foo=1), "line 1: not a cut that lhotse reads .TypeError"),
     "a transform": (lambda cut: cut["recording"].update(transforms=[{"name": "Foo", "kwargs": {}}]), "that lhotse reads"),
-    "length": (lambda cut: cut["recording"].update(duration=99.0), "has 1.00 s of audio, not 99.00 s"),
+    "length": (lambda cut: cut["recording"].update(duration=99.0, num_samples=99 * RATE), "has 1.00 s of audio, not 99.00 s"),
+    "samples": (lambda cut: cut["recording"].update(num_samples="11023"), 'num_samples is "11023"; expected about 11023, as'),
+    "fewer samples": (lambda cut: cut["recording"].update(num_samples=-5), "num_samples is -5"),
+    "more samples": (lambda cut: cut["recording"].update(num_samples=22046), "num_samples is 22046"),
+    "channels": (lambda cut: cut["recording"].update(channel_ids=3), "channel_ids is 3; expected a list of numbers"),
+    "names of channels": (
+        lambda cut: cut["recording"].update(channel_ids=["0"]),
+        "channel_ids is .*; expected a list of numbers",
+    ),
+    "half a character": (lambda cut: cut["supervisions"][0].update(text="a \ud800 b"), "text is .*; expected text"),
+    "character 0": (lambda cut: cut["supervisions"][0].update(text="a \0 b"), "text is .*; expected text"),
+    "deep": (lambda cut: "[" * 100000, "line 1: not JSON"),
 }
 
 
@@ -263,6 +274,24 @@ def test_a_length_that_is_not_that_of_the_audio_is_a_problem(tmp_path):
 
 
 @pytest.mark.parametrize("segmented", [False, True])
+def test_a_length_that_reco2dur_states(tmp_path, segmented):
+    """Of a file, of one of two channels, of a command; beside utt2dur and without it."""
+    audio = write_audio(tmp_path / "a.wav", 5.0, 8000)
+    stereo = write_audio(tmp_path / "s.wav", samples=noise(5.0, 8000, 2), rate=8000)
+    places = {"a": audio, "b": audio, "c": stereo, "d": f"cat {audio} |", "e": f"cat {audio} |"}
+    span = (0.5, 1.5) if segmented else (None, None)
+    rows = [KaldiUtterance(f"u{name}" if segmented else name, name, str(place), "one", *span) for name, place in places.items()]
+    write_data_dir(tmp_path / "data", rows, dict.fromkeys(places, 5.0))
+    (tmp_path / "data/reco2dur").write_text("a 5.4\nb 99\nc 99\nd 99\ne 5\n")
+    for _ in range(2):
+        kaldi_import.main(["--skip-bad", str(tmp_path / "data"), str(tmp_path / "x.jsonl.gz")])
+        found = (tmp_path / "x_problems.txt").read_text().splitlines()
+        assert len(found) == 3 and all(line.endswith("says 99 s") for line in found)
+        assert list(cuts_of(tmp_path / "x.jsonl.gz")) == (["ua", "ue"] if segmented else ["a", "e"])
+        (tmp_path / "data/utt2dur").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("segmented", [False, True])
 def test_audio_that_was_replaced_is_imported_anew(tmp_path, segmented):
     """The output of a command, and the mono copy of a stereo file."""
     span = (0.5, 1.5) if segmented else (None, None)
@@ -270,7 +299,8 @@ def test_audio_that_was_replaced_is_imported_anew(tmp_path, segmented):
     places = {"a": f"cat {tmp_path}/a.wav |", "b": str(stereo)}
     rows = [KaldiUtterance(name, f"tape-{name}" if segmented else name, place, None, *span) for name, place in places.items()]
     write_data_dir(tmp_path / "data", rows, {one.recording: 2.0 for one in rows})
-    (tmp_path / "data/utt2dur").unlink()
+    for name in ("utt2dur", "reco2dur"):
+        (tmp_path / "data" / name).unlink()
     for seed, seconds in enumerate((2.0, 3.0)):
         write_audio(tmp_path / "a.wav", seconds, 8000, seed=seed)
         write_audio(stereo, samples=noise(seconds, 8000, 2, seed), rate=8000)

@@ -382,7 +382,7 @@ def test_early_stopping_and_int8(models, short, capsys):
         (["--nbest", "2", "--format", "ctm"], "--nbest 2: --format ctm has no place"),
         (["--stream", "--format", "trn"], "--stream: --format trn needs the whole recording"),
         (["--nbest", "5", "--beam", "4"], "--beam 4: .* expected at least 5"),
-        (["--beam", "100000"], "search option beam=100000: expected 1 to 1000"),
+        (["--beam", "100000"], "search option beam=100000: expected a whole number, 1 to 1000"),
         (["--nbest", "100000"], "beam=100000"),
         (["--tau", "3", "--language", "hi-IN"], "early stopping is for --language auto"),
         (["--tau", "3", "--model", "ONE"], "identification of several languages.* has hi-IN$"),

@@ -2,12 +2,14 @@
 
 import logging
 import os
+import struct
 
 import numpy as np
 import pytest
 import soundfile
 from tiny_audio import noise, write_audio
 
+from pyspeech.audio.io import read_audio
 from pyspeech.data import audio_checks
 from pyspeech.data.audio_checks import check_audio, check_file, check_utterances, utterance_check
 from pyspeech.data.manifests import Segment, Utterance
@@ -97,3 +99,17 @@ def test_limits_that_lengths_just_keep(tmp_path):
     audio = str(write_audio(tmp_path / "b.wav", samples=noise(0.18)))
     for end, problem in ((0.68, None), (0.681, "a segment to 0.681 s; its recording ends at 0.18 s")):
         assert check(Utterance("b", audio, "", "en", segment=Segment("b", 0.0, end)))[1] == problem
+
+
+def test_samples_that_a_header_does_not_claim(tmp_path, caplog):
+    """A corpus leaves such a file out; a tool takes what the header says, with a warning."""
+    whole = write_audio(tmp_path / "a.wav", samples=np.tile([0.5, -0.5], 8000)).read_bytes()
+    (tmp_path / "b.wav").write_bytes(whole[:40] + struct.pack("<I", 8000) + whole[44:])
+    says = "0.25 s, but 0.75 s"
+    with pytest.raises(UserError, match=rf"b.wav: its header says {says} more follow; write it again"):
+        check_audio(tmp_path / "b.wav")
+    assert len(read_audio(tmp_path / "b.wav")[0]) == 4000
+    assert f"its header says {says} more follow, which are not used" in caplog.text
+    for behind in (b"\0" * 100, b"LIST" + struct.pack("<I", 4000) + b"n" * 4000):  # padding, another chunk
+        (tmp_path / "b.wav").write_bytes(whole + behind)
+        assert check_audio(tmp_path / "b.wav")["duration"] == 1.0

@@ -23,7 +23,7 @@ def written(folder, utterances, seconds=4.0):
     write_data_dir(folder, utterances, {one.recording: seconds for one in utterances})
     assert validate_data_dir(folder) is None
     require_sound(folder)
-    return {one.id: replace(one, number=0, stated=None) for one in read_data_dir(folder)}
+    return {one.id: replace(one, number=0, stated=None, recording_stated=None) for one in read_data_dir(folder)}
 
 
 def test_whole_recordings_come_back_the_same(tmp_path):

@@ -37,7 +37,9 @@ def test_read_and_written_again(tmp_path):
     write_arpa(tmp_path / "b.arpa", arpa)
     with gzip.open(tmp_path / "c.arpa.gz", "wt", encoding="utf-8") as stream:
         stream.write((tmp_path / "b.arpa").read_text(encoding="utf-8"))
-    for name in ("b.arpa", "c.arpa.gz"):
+    write_arpa(tmp_path / "d.arpa.gz", arpa)
+    assert gzip.decompress((tmp_path / "d.arpa.gz").read_bytes()) == (tmp_path / "b.arpa").read_bytes()
+    for name in ("b.arpa", "c.arpa.gz", "d.arpa.gz"):
         again = read_arpa(tmp_path / name)
         assert again.words == arpa.words
         for one, other in zip(again.orders, arpa.orders, strict=True):
@@ -55,6 +57,8 @@ def test_read_and_written_again(tmp_path):
         ("-0.5\ta", "-0.5\tB-क", "line 10: 1-grams that are there twice"),
         ("-0.25", "zero", "line 13: could not convert string to float: 'zero'"),
         ("-0.25", "0.25", "2-grams with log probabilities above 0"),
+        ("ngram 2=2", f"ngram 2={10**14}", f"line 12: {10**14} 2-grams, by the header, are more than memory holds"),
+        ("ngram 2=2", f"ngram 2={10**20}", f"line 12: {10**20} 2-grams, by the header, are more than memory holds"),
         ("<s> a", "<s> b", "line 13: b is not among the 1-grams"),
     ],
 )

@@ -130,6 +130,8 @@ def test_best_of_alternatives_of_a_folder(tmp_path):
     """A folder of transcribe --nbest: the first alternative of each segment."""
     nbest = "0.00\t-24.7547\ta b c\n0.00\t-27.5689\ta b d\n2.50\t-3.0000\te\n2.50\t-4.0000\tf\n"
     assert score(tmp_path, ("r", "rec a b c e\n"), ("./rec.txt", nbest)) == (4, 0, ["rec"])
+    positive = nbest.replace("-", "").replace("4.0000", "-inf")  # with a bonus for each symbol
+    assert score(tmp_path, ("r", "rec a b c e\n"), ("./rec.txt", positive)) == (4, 0, ["rec"])
     assert score(tmp_path, ("r", "rec2 0.5 -1.0 e\n"), ("./rec2.txt", "0.5 -1.0 e\n"))[:2] == (3, 0)
 
 
@@ -142,6 +144,8 @@ def test_lines_of_a_stream(tmp_path):
     whole = line("rec", ("a", 0.1), duration=2.0) + line("rec", ("b", 2.5), duration=4.0)  # of two files of that name
     with pytest.raises(UserError, match="h.json:2: rec is there twice"):
         score(tmp_path, ("r", "rec a b c\n"), ("h.json", whole))
+    with pytest.raises(UserError, match="h:2: rec is there twice; .*with -o, or with --format json"):
+        score(tmp_path, ("r", "rec a b c\n"), ("h", "rec\ta b\nrec\tc\n"))
     with pytest.raises(UserError, match="h.json:1: not a line of transcribe"):
         score(tmp_path, ("r", "rec a b c\n"), ("h.json", lines.replace('"start": 0.1', '"start": null', 1)))
 

@@ -75,6 +75,20 @@ def test_normalize_examples(raw, language, expected):
         (["\u0d0e\u0d28\u0d4d\u0d31\u0d46", "\u0d0e\u0d7b\u0d4d\u0d31\u0d46",
           "\u0d0e\u0d28\u0d4d\u200d\u0d4d\u0d31\u0d46"], []),
         (["\u0bb6\u0bcd\u0bb0\u0bc0", "\u0bb8\u0bcd\u0bb0\u0bc0"], []),
+        # Signs in two parts, as converters of old fonts write them: Hindi daktar, ko, kaun; Gujarati; Malayalam ai.
+        (["\u0921\u0949\u0915\u094d\u091f\u0930",
+          "\u0921\u093e\u0945\u0915\u094d\u091f\u0930"], ["\u0921\u093e\u0915\u094d\u091f\u0930"]),
+        (["\u0915\u094b", "\u0915\u093e\u0947"], ["\u0915\u0947"]),
+        (["\u0915\u094c\u0928", "\u0915\u093e\u0948\u0928"], []),
+        (["\u0a95\u0acb", "\u0a95\u0abe\u0ac7"], []),
+        (["\u0a93", "\u0a85\u0abe\u0ac7"], []),
+        (["\u0d15\u0d48", "\u0d15\u0d46\u0d46"], ["\u0d15\u0d46"]),
+        (["\u09b0\u09be", "\u09ac\u09bc\u09be"], ["\u09ac\u09be"]),
+        # Assamese letters and avagraha beside a colon for visarga.
+        (["\u0985\u09a8\u09cd\u09a4\u0983\u09f0\u09be\u099c\u09cd\u09af",
+          "\u0985\u09a8\u09cd\u09a4:\u09f0\u09be\u099c\u09cd\u09af"], []),
+        (["\u0926\u0941\u0903\u093d\u0916", "\u0926\u0941:\u093d\u0916"], []),
+        (["\u0d54", "\u0d2e\u0d4d\u200d"], ["\u0d2e\u0d4d"]),
     ],
 )  # fmt: skip
 def test_spellings(spellings, others):

@@ -39,12 +39,15 @@ def test_a_list_of_ones_own_and_what_looks_like_a_tag():
         "one two [laughter] <unk> %um {breath} ((so)) th[is]-"
     )
     assert tags.dropped == {"<noise>": 1, "#cough#": 1, "<w two>": 1}
-    assert tags.left == {"[laughter]": 1, "<unk>": 1, "%um": 1, "{breath}": 1, "((so))": 1}
+    assert tags.left == {"[laughter]": 1, "<unk>": 1, "%um": 1, "{breath}": 1, "((so))": 1, "[is]": 1}
     tags.drop("<noise>")
-    assert most(tags.dropped, 2) == "<noise> (2), #cough# (1) and 1 more" and most(tags.left, 9).count(",") == 4
+    assert most(tags.dropped, 2) == "<noise> (2), #cough# (1) and 1 more" and most(tags.left, 9).count(",") == 5
     assert Tags([]).drop("<noise> a") == "<noise> a"
     tags.drop("a < b and c > d")
     assert "< b and c >" not in tags.left
+    tags = Tags()
+    assert tags.drop("[horn]बस a {breath}b") == "[horn]बस a {breath}b"  # in a word: not dropped, but named
+    assert tags.left == {"[horn]": 1, "{breath}": 1}
 
 
 @pytest.mark.parametrize("pattern", ["", "*", "<*-*>", "<noise>=", "<noise>=*", "<*>=noise", "* *"])

@@ -186,6 +186,7 @@ BAD = {
     "it is '7'; expected an object with audio_filepath and text": "7",
     "audio_filepath is None; expected the path of an audio file": '{"text": "one", "lang": "hi"}',
     "text is None; expected what is said": '{"audio_filepath": "a.wav", "lang": "hi"}',
+    "text is 'a \\ud800'; expected what is said": r'{"audio_filepath": "a.wav", "text": "a \ud800", "lang": "hi"}',
     "lang is 3; expected a code such as hi": '{"audio_filepath": "a.wav", "text": "a", "lang": 3}',
     "duration is '1 s'; expected a number of seconds, 0 or more": '{"audio_filepath": "a.wav", "text": "a", "duration": "1 s"}',
     "offset is -1; expected a number of seconds, 0 or more": '{"audio_filepath": "a.wav", "text": "a", "offset": -1}',

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 from tiny_asr import save_random_model
 
+from pyspeech.asr.checkpoint import read_options
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import GlobalStats
 from steps.asr.options import read_by_training
 from steps.asr.start import check_start, first_bundle, start_place, stats_of
-from steps.asr.train import SEEDS
+from steps.asr.train import SEEDS, STRUCTURES
 
 
 def configured(start_from, systems=("multi_softmax",), **options):
@@ -33,9 +34,9 @@ def test_a_model_or_the_system_of_the_same_name(experiment):
     for given in (model, model / "model.pt"):
         assert start_place(configured(given), "multi_softmax") == model
     assert start_place(configured(experiment), "multi_softmax") == experiment / "models/multi_softmax"
-    check_start(configured(experiment, ["vanilla", "multi_softmax", "multi_softmax_finetuned"]), SEEDS)
+    check_start(configured(experiment, ["vanilla", "multi_softmax", "multi_softmax_finetuned"]), SEEDS, STRUCTURES)
     with pytest.raises(UserError, match="^start_from /.*: no model.pt in it; choose one of .*multi_softmax, .*vanilla$"):
-        check_start(configured(experiment, ["multi_softmax_lid"]), SEEDS)
+        check_start(configured(experiment, ["multi_softmax_lid"]), SEEDS, STRUCTURES)
 
 
 def test_the_model_file_is_an_input_of_the_training(experiment):
@@ -60,4 +61,26 @@ def test_the_statistics_of_the_features_come_with_it(experiment, tmp_path):
 def test_other_features_are_refused(experiment):
     message = r"^start_from=.*: its weights are for other features; expected features.stack_shift=3 features.mean_frames=0$"
     with pytest.raises(UserError, match=message):
-        check_start(configured(experiment, features=replace(FbankConfig(), stack_shift=4, mean_frames=300)), SEEDS)
+        check_start(configured(experiment, features=replace(FbankConfig(), stack_shift=4, mean_frames=300)), SEEDS, STRUCTURES)
+
+
+@pytest.mark.parametrize(
+    "part, changes, message",
+    [
+        ("lid", {}, "^freeze=lid: the system multi_softmax has no language identification; leave it out"),
+        (
+            "encoder",
+            {"encoder_size": 7},
+            "^freeze=encoder: model.encoder_size=7; expected .*, as the model of start_from has it",
+        ),
+        ("predictor", {"embedding": 7}, "^freeze=predictor: model.embedding=7; expected"),
+        ("joint", {"joint": 7}, "^freeze=joint: model.joint=7; expected"),
+    ],
+)
+def test_parts_that_cannot_be_frozen_are_said_before_anything_runs(experiment, part, changes, message):
+    model, _ = read_options(experiment / "models/multi_softmax")
+    conf = configured(experiment, freeze=[part], model=replace(model, **changes))
+    with pytest.raises(UserError, match=message):
+        check_start(conf, SEEDS, STRUCTURES)
+    if changes:
+        check_start(configured(experiment, freeze=[part], model=model), SEEDS, STRUCTURES)

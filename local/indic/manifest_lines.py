@@ -97,7 +97,7 @@ def _entries(path, problems) -> Iterator[tuple[str, Any]]:
     quoting = csv.QUOTE_NONE if path.suffix == ".tsv" else csv.QUOTE_MINIMAL
     rows = csv.reader(text_lines(path), delimiter=TABLES[path.suffix], quoting=quoting)
     try:
-        header = [column.strip() for column in next(rows, [])]
+        header = [column.strip().lower() for column in next(rows, [])]
         for row in rows:
             where = f"{path}, line {rows.line_num}"
             if len(row) == len(header):

@@ -102,7 +102,8 @@ def find_manifests(corpus: Path, log: logging.Logger) -> list[Manifest]:
             manifests[path] = Manifest(path, kind[0], split_of(names), named_language((root.resolve().name, *names)))
             told[path] = kind[1]
     if not manifests:
-        raise UserError(f"corpus={corpus}: no manifest; expected {EXPECTED}")
+        there = f" ({some(others)}: neither cuts nor lines with audio and text)" if others else ""
+        raise UserError(f"corpus={corpus}: no manifest{there}; expected {EXPECTED}")
     if others:
         log.warning("not used, as they are neither cuts nor lines with audio and text: %s", some(others))
     return _used(manifests, told, log)

@@ -50,7 +50,7 @@ def promised_frames(file: soundfile.SoundFile, path: str) -> int:
 
 def _wav_frames(stream, subtype):
     form, size = _to_wav_data(stream)
-    return size // _block_align(form) * _block_frames(form, subtype) if _block_align(form) and size < PLACEHOLDER else 0
+    return _frames_of(form, subtype, size) if size < PLACEHOLDER else 0
 
 
 def _to_wav_data(stream):
@@ -72,8 +72,7 @@ def _rf64_frames(stream, subtype):
     stream.seek(28)
     (size,) = struct.unpack("<Q", stream.read(8).ljust(8, b"\0"))
     form, short = _to_wav_data(stream)
-    size = size if short == LIMIT - 1 else short
-    return size // _block_align(form) * _block_frames(form, subtype) if _block_align(form) else 0
+    return _frames_of(form, subtype, size if short == LIMIT - 1 else short)
 
 
 def _w64_frames(stream, subtype):
@@ -85,7 +84,7 @@ def _w64_frames(stream, subtype):
         if size < 0:
             return 0
         if header[:4] == b"data":
-            return size // _block_align(form) * _block_frames(form, subtype) if _block_align(form) else 0
+            return _frames_of(form, subtype, size)
         body = stream.read(min(size, FORM_BYTES))
         form = body if header[:4] == b"fmt " else form
         stream.seek(size + -size % 8 - len(body), os.SEEK_CUR)
@@ -97,11 +96,14 @@ def _block_align(form):
     return struct.unpack("<H", form[12:14])[0] if len(form) >= 14 else 0
 
 
-def _block_frames(form, subtype):
-    """Frames of a block: 1 of samples; 0 of a codec whose `fmt ` does not say."""
+def _frames_of(form, subtype, size):
+    """Frames in so many bytes; 0 where a chunk `fmt ` does not say how many a block of its codec has."""
+    align, frames = _block_align(form), 0
     if subtype.startswith("PCM") or subtype in ("FLOAT", "DOUBLE", "ULAW", "ALAW"):
-        return 1
-    return struct.unpack("<H", form[18:20])[0] if subtype in BLOCK_CODECS and len(form) >= 20 else 0
+        frames = 1
+    elif subtype in BLOCK_CODECS and len(form) >= FORM_BYTES:
+        frames = struct.unpack("<H", form[18:20])[0]
+    return size // align * frames if align else 0
 
 
 def leave_size_open(stream: IO[bytes]) -> None:

@@ -70,7 +70,7 @@ def check_audio(path: Path | str | LhotseAudio, loudest: float = LOUDEST) -> dic
                     "write it again"
                 )
             _check_samples(
-                path, _blocks(path), stream.channels, loudest, to_the_end=stream.subtype in ("FLOAT", "DOUBLE")
+                path, _rewound(stream, path), stream.channels, loudest, to_the_end=stream.subtype in ("FLOAT", "DOUBLE")
             )  # others are finite and at most about 1
             return {**properties, "duration": frames / stream.samplerate}
     except (soundfile.LibsndfileError, OSError) as error:
@@ -105,14 +105,24 @@ def _check_samples(path, blocks, channels, loudest, to_the_end):
 
 
 def _blocks(path):
-    """Yield the samples of an audio file, (n, channels) at a time, as far as they can be decoded. It is opened for that, as
-    some codecs cannot go back."""
+    """Yield the samples of an audio file, (n, channels) at a time, as far as they can be decoded."""
     import soundfile
 
     with soundfile.SoundFile(os.fsencode(path)) as stream:  # pyright: ignore[reportArgumentType]
         with contextlib.suppress(soundfile.LibsndfileError):
             while len(block := stream.read(BLOCK, dtype="float32", always_2d=True)):
                 yield block
+
+
+def _rewound(stream, path):
+    """The samples of `stream`, the file at `path`, from the start; it is opened again where its codec cannot go back."""
+    import soundfile
+
+    try:
+        stream.seek(0)
+    except soundfile.LibsndfileError:
+        return _blocks(path)
+    return stream.blocks(BLOCK, dtype="float32", always_2d=True)
 
 
 def _frames(stream, path, margin):

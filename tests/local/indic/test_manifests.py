@@ -83,7 +83,7 @@ def test_parts_of_a_recording_of_two_channels(tmp_path):
 def test_a_table_that_says_the_sets(tmp_path):
     """Languages are those of the folders; files of the same name in two folders have other ids."""
     for folder in ("hi_read", "cv_ta"):
-        rows = ["path\ttext\tspeaker\tsplit"]
+        rows = ["path\ttext\tspeaker\tsplit" if folder == "hi_read" else "Path\tText\tSpeaker\tSplit"]
         for number, split in enumerate(("train", "train", "train", "test", "dev")):
             name = f"{'ab'[number % 2]}/{number // 2}.wav"
             write_audio(tmp_path / folder / name, seed=number)
@@ -354,7 +354,8 @@ def test_a_folder_without_manifests(cuts, tmp_path):
     recordings, supervisions, _ = CutSet.from_cuts(cuts["train"]).decompose()
     recordings.to_file(tmp_path / "data/recordings_train.jsonl.gz")
     supervisions.to_file(tmp_path / "data/supervisions_train.jsonl.gz")
-    with one_line_error("no manifest; expected lhotse cuts, .*lhotse cut simple"):
+    named = "data/recordings_train.jsonl.gz, .*: neither cuts nor lines with audio and text"
+    with one_line_error(rf"no manifest \(.*{named}\); expected lhotse cuts, .*lhotse cut simple"):
         manifests.prepare(tmp_path / "data", tmp_path / "out", log)
     with one_line_error("no such file or folder; expected lhotse cuts"):
         manifests.prepare(tmp_path / "none", tmp_path / "out", log)

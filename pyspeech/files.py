@@ -109,18 +109,28 @@ def read_late(path: Path | str) -> str:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """The lines of a text in UTF-8, compressed where its name ends in .gz; "-" is standard input. UserError where it cannot
-    be read."""
-    is_input = str(path) == "-"
+    """The lines of a text in UTF-8, compressed where its name ends in .gz; UserError where it cannot be read."""
+    with _reading(path), (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
+        yield from stream
+
+
+def input_lines() -> Iterator[str]:
+    """The lines of standard input, as those of `text_lines`, in any locale."""
+    stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig")
     try:
-        if is_input:
-            yield from io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig")
-            return
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
+        with _reading("standard input"):
             yield from stream
+    finally:
+        stream.detach()  # else it would be closed
+
+
+@contextlib.contextmanager
+def _reading(name):
+    try:
+        yield
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or f"damaged or not text ({type(error).__name__})"
-        raise UserError(f"{'standard input' if is_input else path}: cannot be read: {reason}") from None
+        raise UserError(f"{name}: cannot be read: {reason}") from None
 
 
 def write_json(path: Path | str, value: object) -> None:

@@ -6,6 +6,7 @@ The defaults are the paper's (Joshi et al. 2021, section 5, and what reproduces 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 
 from pyspeech.asr.registry import ENCODERS, lstm_parameters
 from pyspeech.errors import UserError, folder_or, requirement
@@ -161,9 +162,9 @@ class SearchConfig:
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("search", self)
-        whole = isinstance(self.beam, int) and 1 <= self.beam <= MOST_HYPOTHESES
+        whole = isinstance(self.beam, Integral) and 1 <= self.beam <= MOST_HYPOTHESES
         require("beam", whole, f"a whole number, 1 to {MOST_HYPOTHESES}")
-        require("max_symbols", isinstance(self.max_symbols, int) and self.max_symbols >= 1, "a whole number, at least 1")
+        require("max_symbols", isinstance(self.max_symbols, Integral) and self.max_symbols >= 1, "a whole number, at least 1")
         require("prune", self.prune > 0, "a positive number, or .inf")
         require("symbol_bonus", 0 <= self.symbol_bonus < math.inf, "at least 0")
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 PLACEHOLDER = 0x7F000000  # sizes from here on are written where the length is not known (audio that was piped)
 PLACEHOLDER_4G = 0xFFFFFF00  # the same, of programs that write the largest number there is
 LIMIT = 1 << 32  # the size that a WAV header has no room for
-LEAST_UNCLAIMED = 0.1  # seconds; less behind the samples of a WAV file is padding or a note of some program
+LEAST_UNCLAIMED = 0.5  # seconds; less behind the samples of a WAV file is padding or a note of some program
+OPEN_SIZE = 1 << 62  # of W64 and RF64: from here on, programs that write to a pipe mean that they do not know
+TAIL = 4096  # bytes behind the samples that are looked at
 MOST_BEHIND = 1 << 20  # bytes of other chunks behind the samples of a WAV file
 FORM_BYTES = 20  # of a chunk `fmt ` that are looked at
 IMA4_FRAMES = 64  # of a block of AIFF, whose header counts blocks
@@ -72,7 +74,8 @@ def _rf64_frames(stream, subtype):
     stream.seek(28)
     (size,) = struct.unpack("<Q", stream.read(8).ljust(8, b"\0"))
     form, short = _to_wav_data(stream)
-    return _frames_of(form, subtype, size if short == LIMIT - 1 else short)
+    size = size if short == LIMIT - 1 else short
+    return _frames_of(form, subtype, size) if size < OPEN_SIZE else 0
 
 
 def _w64_frames(stream, subtype):
@@ -81,7 +84,7 @@ def _w64_frames(stream, subtype):
     stream.seek(40)
     while len(header := stream.read(24)) == 24:
         size = struct.unpack("<Q", header[16:])[0] - 24
-        if size < 0:
+        if not 0 <= size < OPEN_SIZE:
             return 0
         if header[:4] == b"data":
             return _frames_of(form, subtype, size)
@@ -173,14 +176,10 @@ def _true_size(stream, start, size, left):
         return size + wrapped * LIMIT
     if size and not PLACEHOLDER <= size < left:
         return size
-    return size if _chunk_follows(stream, start + size, left - size) or left - size < 8 else left
-
-
-def _chunk_follows(stream, end, left):
-    """Whether another chunk of a WAV file begins where its samples end, `left` bytes before the end of the file."""
-    stream.seek(end + end % 2)
+    stream.seek(start + size + size % 2)
     name, length = struct.unpack("<4sI", stream.read(8).ljust(8, b"\0"))
-    return name.strip().isalnum() and length <= left - 8
+    following = name.strip().isalnum() and length <= left - size - 8  # another chunk: the size is right
+    return size if following or left - size < 8 else left
 
 
 def unclaimed_seconds(file: soundfile.SoundFile, path: str) -> float:
@@ -194,10 +193,18 @@ def unclaimed_seconds(file: soundfile.SoundFile, path: str) -> float:
         form, size = _to_wav_data(stream)
         start = stream.tell()
         left = stream.seek(0, os.SEEK_END) - start - size
-        if size >= PLACEHOLDER or len(form) < 12 or left <= 0 or _chunk_follows(stream, start + size, left):
+        if not form or not 0 < size < PLACEHOLDER or left <= 0:
             return 0.0
-        seconds = left / max(1, struct.unpack("<I", form[8:12])[0])  # bytes a second
-        return seconds if seconds >= LEAST_UNCLAIMED else 0.0
+        seconds = left / size * file.frames / file.samplerate
+        stream.seek(start + size)
+        return seconds if seconds >= LEAST_UNCLAIMED and not _is_note(stream.read(TAIL)) else 0.0
+
+
+def _is_note(tail):
+    """Whether what stands behind the samples of a WAV file is none: it begins as a chunk (the byte that makes their number even
+    may be missing) or as a tag of MP3, or is padding."""
+    names = (tail[at : at + 4] for at in (0, 1))
+    return not any(tail) or tail.startswith(b"ID3") or any(all(0x20 <= byte < 0x7F for byte in name) for name in names)
 
 
 def _with_size(header, size):

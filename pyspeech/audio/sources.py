@@ -75,6 +75,10 @@ class _SoundFile:
     def skip(self, count):
         import soundfile
 
+        if not self._file.seekable():  # a codec that cannot
+            while count > 0 and len(block := self.read(min(count, 1 << 20))):
+                count -= len(block)
+            return
         try:
             self._count = self._file.seek(min(count, self._file.frames))
         except soundfile.LibsndfileError as error:

@@ -21,7 +21,7 @@ from pyspeech.asr.config import KIND, LM_ORDER, language_among
 from pyspeech.commands.arguments import new_file, tool_parser, whole_number
 from pyspeech.commands.terminal import set_up_messages
 from pyspeech.errors import UserError
-from pyspeech.files import text_lines
+from pyspeech.files import input_lines, text_lines
 from pyspeech.model_file import find_model
 
 
@@ -74,7 +74,9 @@ def read_sentences(path: str, language: str | None, codes: Sequence[str]) -> Ite
     model's."""
     from pyspeech.text.transcript_files import MANIFESTS, read_transcripts
 
-    if path.endswith(MANIFESTS):
+    if path == "-":
+        yield from input_lines()
+    elif path.endswith(MANIFESTS):
         for said in read_transcripts(path).texts.values():
             if None in (language, said.language) or _meant(said.language, codes) == language:
                 yield said.text

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 LINES, WHOLE = (".jsonl", ".jsonl.gz"), (".json", ".json.gz")
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # in a text file of UTF-8
+LARGEST = 1e15  # number of seconds, samples or Hz
 TOLERANCE = 0.5  # seconds by which a recording's number of samples may be other than its duration
 TEXTS = ("text", "speaker", "language", "gender")  # of a supervision
 
@@ -116,11 +116,12 @@ def _check(where, entry):
     for holder, name in ((entry, "duration"), (recording, "duration"), (recording, "sampling_rate")):
         value: Any = holder.get(name)
         require(_is_number(value) and value > 0, name, value, "a number above 0")
-    channel, count = entry.get("channel"), recording.get("num_samples")
+    channel: Any = entry.get("channel")
+    count: Any = recording.get("num_samples")
     length = recording["sampling_rate"] * recording["duration"]
-    good = isinstance(count, int) and abs(count - length) <= TOLERANCE * recording["sampling_rate"]
-    require(good, "num_samples", count, f"about {length:.0f}, as duration and sampling_rate say")
-    require(_is_list(channels, int), "recording.channel_ids", channels, "a list of numbers")
+    good = _is_number(count) and count == int(count) > 0 and abs(count - length) <= TOLERANCE * recording["sampling_rate"]
+    require(good, "num_samples", count, f"a whole number, about {length:.0f}, as duration and sampling_rate say")
+    require(_is_list(channels, (int, float)), "recording.channel_ids", channels, "a list of numbers")
     require(channel in channels, "channel", channel, f"one of {', '.join(map(str, channels))}")
     require(_is_list(entry.get("supervisions"), dict), "supervisions", entry.get("supervisions"), "a list of supervisions")
     for one in entry["supervisions"]:
@@ -152,7 +153,7 @@ def _is_list(value, kind):
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST  # not NaN
 
 
 def _is_seconds(value):

@@ -15,8 +15,11 @@ SHOWN = 20
 
 
 def printable(path: Path | str) -> str:
-    """A path, or text with one in it, whose bytes that are not UTF-8 are written as \\xe9."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    """A path, or text with one in it, whose bytes that are not UTF-8 are written as \\xe9; halves of characters as \\ud800."""
+    try:
+        return os.fsencode(path).decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def list_problems(

@@ -77,11 +77,8 @@ def _usable(one, folder, audio, segmented):
     source = hashlib.md5(f"{folder.resolve()} {one.audio}".encode()).hexdigest()[:8]
     target = audio / f"{safe_name(one.recording)}.{source}.wav"
     place = located(one.audio, folder)
-    if (
-        not segmented
-        and one.stated is not None
-        and (problem := _wrong_length(one.stated, one.recording_stated, "utt2dur says "))
-    ):
+    problem = None if segmented else _wrong_length(one.stated, one.recording_stated, "utt2dur says ")
+    if problem:
         return None, f"{place}: {problem}"
     if is_extended(place):
         return _Copy(place, target, None, one.recording_stated), None
@@ -97,8 +94,8 @@ def _usable(one, folder, audio, segmented):
 
 
 def _wrong_length(seconds, stated, what=""):
-    """What is wrong where reco2dur states another length; None where it does not."""
-    if stated is None or round(abs(seconds - stated), 9) <= OVERSHOOT:
+    """What is wrong where reco2dur states another length; None where it does not, or nothing is known."""
+    if None in (seconds, stated) or round(abs(seconds - stated), 9) <= OVERSHOOT:
         return None
     return f"{what}{seconds:.2f} s of audio; reco2dur says {stated:g} s"
 

@@ -124,8 +124,12 @@ def _of_block(template, block):
     return re.sub(r"\{(\w\w)\}", lambda match: chr(block + int(match[1], 16)), template)
 
 
+ALONE = {0x0950, *range(0x0D54, 0x0D57), *range(0x0D7A, 0x0D80)}  # om and chillu, which have no visarga
+
+
 def _letters(block):
-    return "".join(chr(code) for code in range(block, block + 128) if unicodedata.category(chr(code)) == "Lo")
+    codes = set(range(block, block + 128)) - ALONE
+    return "".join(chr(code) for code in sorted(codes) if unicodedata.category(chr(code)) == "Lo")
 
 
 _SIGNS = "{00}-{03}{3a}{3b}{3e}-{4c}{4e}{4f}{55}-{57}{62}{63}"

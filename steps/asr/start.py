@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RANDOM = "random"
 SIZES = {  # of the parts that can be frozen
-    "encoder": ("encoder", "encoder_options", "encoder_layers", "encoder_size"),
+    "encoder": ("encoder", "encoder_layers", "encoder_size"),
     "predictor": ("predictor_layers", "predictor_size", "embedding"),
     "joint": ("joint", "encoder_size", "predictor_size"),
     "lid": ("lid_sizes", "encoder_size"),
@@ -43,23 +43,29 @@ def check_start(conf: Any, systems: Mapping[str, str | None], structures: Mappin
         return
     from pyspeech.asr.checkpoint import read_options
 
+    started: dict[Path, list[str]] = {}
     for system in conf.systems:
-        if systems[system] is not None:
-            continue
-        place = start_place(conf, system)
+        if systems[system] is None:
+            started.setdefault(start_place(conf, system), []).append(system)
+    for place, names in started.items():
         try:
             model, features = read_options(place)
         except UserError as error:
             raise UserError(f"start_from={conf.start_from}: {error}") from None
         check_same_features(conf, asdict(features))
-        _check_frozen(conf, system, bool(structures[system].get("lid")), model)
+        for system in names:
+            _check_frozen(conf, system, structures[system], model)
 
 
-def _check_frozen(conf, system, has_lid, theirs):
+def _check_frozen(conf, system, structure, theirs):
+    """UserError for what does not depend on languages and symbols; of these, the training tells."""
     for part in conf.freeze:
+        has_lid = structure.get("lid")
         if part == "lid" and not (has_lid and theirs.lid):
             who = f"the system {system}" if not has_lid else f"the model of start_from={conf.start_from}"
             raise UserError(f"freeze=lid: {who} has no language identification; leave it out")
+        if part in ("encoder", "predictor") and structure["structure"] == "onehot" != theirs.structure:
+            raise UserError(f"freeze={part}: start_from={conf.start_from} has no inputs for languages, as {system} has")
         for name in SIZES[part]:
             own, there = getattr(conf.model, name), getattr(theirs, name)
             if own != there:

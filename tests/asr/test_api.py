@@ -103,7 +103,7 @@ def test_audio_that_comes_in(recognizer, files):
 
 
 def test_options(model, files, tmp_path):
-    recognizer = Recognizer.load(model / "model.pt", "hi-IN", beam=3, int8=True, vad=False)
+    recognizer = Recognizer.load(model / "model.pt", "hi-IN", beam=np.int64(3), int8=True, vad=False)
     transcript = recognizer.transcribe(files[0])
     assert transcript.language == "hi-IN" and transcript.segments[0].lid == {}
     transcript.save(tmp_path / "x.JSON", nbest=3)

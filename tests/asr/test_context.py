@@ -200,7 +200,8 @@ def test_the_commands(folders, tmp_path, capsys, monkeypatch):
         with (
             contextlib.nullcontext() if content[-2:] != b"\xe0\n" else pytest.raises(UserError, match="standard input: .* text")
         ):
-            train_lm.main(["-", *model, "--language", "hi", "-o", str(tmp_path / "input.arpa")])
+            train_lm.main(["-", "-", *model, "--language", "hi", "-o", str(tmp_path / "input.arpa")])
+        assert not sys.stdin.buffer.closed
     assert (tmp_path / "input.arpa").read_bytes() == (tmp_path / "plain.arpa").read_bytes()
     assert "input.arpa: 2 sentences; " in capsys.readouterr().out
     about = {"recording_id": "r", "start": 0, "duration": 1, "channel": 0, "text": "कख गघ"}

@@ -182,7 +182,15 @@ BAD_MANIFESTS = {
     "a field": (lambda cut: cut.update(foo=1), "line 1: not a cut that lhotse reads .TypeError"),
     "a transform": (lambda cut: cut["recording"].update(transforms=[{"name": "Foo", "kwargs": {}}]), "that lhotse reads"),
     "length": (lambda cut: cut["recording"].update(duration=99.0, num_samples=99 * RATE), "has 1.00 s of audio, not 99.00 s"),
-    "samples": (lambda cut: cut["recording"].update(num_samples="11023"), 'num_samples is "11023"; expected about 11023, as'),
+    "samples": (
+        lambda cut: cut["recording"].update(num_samples="1"),
+        'num_samples is "1"; expected a whole number, about 11023',
+    ),
+    "no samples": (
+        lambda cut: cut["recording"].update(num_samples=0, duration=0.1) or cut.update(duration=0.1),
+        "num_samples is 0; expected a whole number, about 1102",
+    ),
+    "too many samples": (lambda cut: cut["recording"].update(num_samples=10**400), "num_samples is 1000"),
     "fewer samples": (lambda cut: cut["recording"].update(num_samples=-5), "num_samples is -5"),
     "more samples": (lambda cut: cut["recording"].update(num_samples=22046), "num_samples is 22046"),
     "channels": (lambda cut: cut["recording"].update(channel_ids=3), "channel_ids is 3; expected a list of numbers"),

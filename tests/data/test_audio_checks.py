@@ -9,10 +9,11 @@ import pytest
 import soundfile
 from tiny_audio import noise, write_audio
 
-from pyspeech.audio.io import read_audio
+from pyspeech.audio.io import read_audio, stream_audio
 from pyspeech.data import audio_checks
 from pyspeech.data.audio_checks import check_audio, check_file, check_utterances, utterance_check
 from pyspeech.data.manifests import Segment, Utterance
+from pyspeech.data.problems import list_problems
 from pyspeech.errors import UserError
 
 
@@ -110,6 +111,36 @@ def test_samples_that_a_header_does_not_claim(tmp_path, caplog):
         check_audio(tmp_path / "b.wav")
     assert len(read_audio(tmp_path / "b.wav")[0]) == 4000
     assert f"its header says {says} more follow, which are not used" in caplog.text
-    for behind in (b"\0" * 100, b"LIST" + struct.pack("<I", 4000) + b"n" * 4000):  # padding, another chunk
-        (tmp_path / "b.wav").write_bytes(whole + behind)
-        assert check_audio(tmp_path / "b.wav")["duration"] == 1.0
+    odd = write_audio(tmp_path / "odd.wav", samples=np.tile([0.5, -0.5, 0.25], 5335), subtype="PCM_U8").read_bytes()
+    odd = odd[: odd.index(b"data") + 8 + 16005]  # without the byte that makes the number even
+    kinds = (b"LIST", b"_PMX")
+    behind = [whole + b"\0" * 20000, whole + b"ID3\x04" + bytes(range(256)) * 80]
+    behind += [data + name + struct.pack("<I", 20001) + b"\x01" * 20000 for data in (whole, odd) for name in kinds]
+    for content in behind:  # padding, tags, other chunks
+        (tmp_path / "b.wav").write_bytes(content)
+        assert check_audio(tmp_path / "b.wav")["duration"] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("size", [2**63 - 1, 2**64 - 1])
+def test_w64_that_was_piped(tmp_path, caplog, size):
+    path = tmp_path / "a.w64"
+    soundfile.write(path, noise(1.0, 16000), 16000, format="W64")
+    data = bytearray(path.read_bytes())
+    place = data.index(b"data\xf3\xac") + 16
+    data[place : place + 8] = struct.pack("<Q", size)
+    path.write_bytes(data)
+    assert check_audio(path)["duration"] == 1.0
+    assert len(read_audio(path)[0]) == 16000 and not caplog.records
+
+
+def test_a_part_of_a_file_whose_codec_cannot_seek(tmp_path):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, noise(2.0, 8000), 8000, subtype="GSM610")
+    whole, _ = read_audio(path)
+    (part,) = stream_audio(path, 8000, start=1.0, duration=0.5)
+    np.testing.assert_array_equal(part, whole[8000:12000])
+
+
+def test_half_a_character_can_be_listed(tmp_path):
+    path, shown = list_problems(tmp_path, [("a\udce9.wav", "text is \ud800")])
+    assert path.read_text(encoding="utf-8") == "a\\udce9.wav: text is \\ud800\n" == shown[2:] + "\n"

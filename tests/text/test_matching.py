@@ -144,7 +144,7 @@ def test_lines_of_a_stream(tmp_path):
     whole = line("rec", ("a", 0.1), duration=2.0) + line("rec", ("b", 2.5), duration=4.0)  # of two files of that name
     with pytest.raises(UserError, match="h.json:2: rec is there twice"):
         score(tmp_path, ("r", "rec a b c\n"), ("h.json", whole))
-    with pytest.raises(UserError, match="h:2: rec is there twice; .*with -o, or with --format json"):
+    with pytest.raises(UserError, match="h:2: rec is there twice; .*with -o or --format json"):
         score(tmp_path, ("r", "rec a b c\n"), ("h", "rec\ta b\nrec\tc\n"))
     with pytest.raises(UserError, match="h.json:1: not a line of transcribe"):
         score(tmp_path, ("r", "rec a b c\n"), ("h.json", lines.replace('"start": 0.1', '"start": null', 1)))

@@ -89,6 +89,9 @@ def test_normalize_examples(raw, language, expected):
           "\u0985\u09a8\u09cd\u09a4:\u09f0\u09be\u099c\u09cd\u09af"], []),
         (["\u0926\u0941\u0903\u093d\u0916", "\u0926\u0941:\u093d\u0916"], []),
         (["\u0d54", "\u0d2e\u0d4d\u200d"], ["\u0d2e\u0d4d"]),
+        # A colon behind a chillu and om is none.
+        (["\u0d39\u0d7b:\u0d35", "\u0d39\u0d7b \u0d35"], []),
+        (["\u0950:\u0928\u092e", "\u0950 \u0928\u092e"], []),
     ],
 )  # fmt: skip
 def test_spellings(spellings, others):

@@ -83,4 +83,8 @@ def test_parts_that_cannot_be_frozen_are_said_before_anything_runs(experiment, p
     with pytest.raises(UserError, match=message):
         check_start(conf, SEEDS, STRUCTURES)
     if changes:
+        model.encoder_options = {}  # as a user has them, without defaults
         check_start(configured(experiment, freeze=[part], model=model), SEEDS, STRUCTURES)
+    if part in ("encoder", "predictor"):
+        with pytest.raises(UserError, match=f"^freeze={part}: start_from=.* has no inputs for languages, as onehot has"):
+            check_start(configured(experiment / "models/vanilla", ["onehot"], freeze=[part], model=model), SEEDS, STRUCTURES)

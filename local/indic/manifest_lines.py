@@ -15,7 +15,7 @@ from local.indic.mucs import SPLITS
 from pyspeech.audio.moved import found_again
 from pyspeech.audio.rxfilenames import is_extended
 from pyspeech.data.audio_files import safe_name
-from pyspeech.data.cut_files import LINES, UNWRITABLE, WHOLE, cut_of, read_entries
+from pyspeech.data.cut_files import LINES, WHOLE, cut_of, is_text, read_entries
 from pyspeech.data.cuts import plain_file
 from pyspeech.data.manifests import Segment, Utterance
 from pyspeech.errors import UserError
@@ -123,7 +123,7 @@ def _of_line(entry, manifest, languages):
     said = {name: entry[key] for name in FIELDS if (key := _first(entry, name))}
     for name, expected in (("audio", "the path of an audio file"), ("text", "what is said"), ("language", "a code such as hi")):
         value = said.get(name, "hi" if name == "language" else None)
-        if not isinstance(value, str) or UNWRITABLE.search(value) or name != "text" and not value.strip():
+        if not is_text(value) or name != "text" and not value.strip():
             raise ValueError(f"{_first(entry, name) or FIELDS[name][0]} is {value!r}; expected {expected}")
     offset, duration = (_number(entry, said, name) for name in ("offset", "duration"))
     if offset is not None and not duration:

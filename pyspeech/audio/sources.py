@@ -76,8 +76,7 @@ class _SoundFile:
         import soundfile
 
         if not self._file.seekable():  # a codec that cannot
-            while count > 0 and len(block := self.read(min(count, 1 << 20))):
-                count -= len(block)
+            _read_past(self, count)
             return
         try:
             self._count = self._file.seek(min(count, self._file.frames))
@@ -137,13 +136,17 @@ class _Ffmpeg:
         return block.reshape(-1, self.channels)
 
     def skip(self, count):
-        while count > 0 and len(block := self.read(min(count, 1 << 20))):
-            count -= len(block)
+        _read_past(self, count)
 
     def _complaint(self):
         self._messages.seek(0)
         lines = self._messages.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else "no message"
+
+
+def _read_past(source, count):
+    while count > 0 and len(block := source.read(min(count, 1 << 20))):
+        count -= len(block)
 
 
 @contextlib.contextmanager

@@ -185,11 +185,17 @@ def utterance_check() -> Callable[[Utterance], tuple[dict[str, Any] | None, str 
             return None, f"a segment to {segment.end:g} s; its recording ends at {properties['duration']:.2f} s"  # pyright: ignore[reportOptionalSubscript]
         if length < SHORTEST:
             return None, f"a segment of {length:.3f} s of audio"
-        if utterance.stated is not None and round(abs(length - utterance.stated), 9) > OVERSHOOT:
-            return None, f"{length:.2f} s of audio; its corpus says {utterance.stated:g} s"
-        return properties, None
+        problem = wrong_length(length, utterance.stated, "its corpus")
+        return (None, problem) if problem else (properties, None)
 
     return check
+
+
+def wrong_length(seconds: float | None, stated: float | None, who: str) -> str | None:
+    """What is wrong with audio of which `who` states another length; None where it does not, or nothing is known."""
+    if seconds is None or stated is None or round(abs(seconds - stated), 9) <= OVERSHOOT:
+        return None
+    return f"{seconds:.2f} s of audio; {who} says {stated:g} s"
 
 
 def _place(utterance):

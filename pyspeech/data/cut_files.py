@@ -135,17 +135,17 @@ def _check_supervision(require, one):
     require(_is_number(start), f"{name} start", start, "a number of seconds")
     require(_is_number(duration) and duration > 0, f"{name} duration", duration, "seconds, above 0")
     for field in TEXTS:
-        require(one.get(field) is None or _is_text(one[field]), f"{name} {field}", one.get(field), "text, or none")
+        require(one.get(field) is None or is_text(one[field]), f"{name} {field}", one.get(field), "text, or none")
     require(isinstance(one.get("custom"), (dict, type(None))), f"{name} custom", one.get("custom"), "an object, or none")
 
 
-def _is_text(value: Any) -> bool:
-    """JSON can say what is no text: half of a character, and the character 0."""
+def is_text(value: Any) -> bool:
+    """Whether a value of JSON is text; in strings that may be half of a character, or the character 0, which is none."""
     return isinstance(value, str) and not UNWRITABLE.search(value)
 
 
 def _is_name(value: Any) -> bool:
-    return _is_text(value) and bool(value.strip())
+    return is_text(value) and bool(value.strip())
 
 
 def _is_list(value, kind):

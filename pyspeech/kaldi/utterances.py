@@ -15,13 +15,15 @@ from typing import NamedTuple
 
 from pyspeech.audio.io import read_audio
 from pyspeech.audio.rxfilenames import extracted, file_of, is_command, is_extended
-from pyspeech.data.audio_checks import OVERSHOOT, check_file
+from pyspeech.data.audio_checks import check_file, wrong_length
 from pyspeech.data.audio_files import READABLE, as_int16, copy_mono, safe_name, write_audio
 from pyspeech.data.manifests import Segment, Utterance
 from pyspeech.engine.parts import Parts, file_state, in_parts
 from pyspeech.errors import UserError
 from pyspeech.kaldi.reading import read_data_dir
 from pyspeech.kaldi.rules import speaker_order
+
+RECO2DUR = "reco2dur"  # which states lengths of recordings
 
 
 class _Copy(NamedTuple):
@@ -77,27 +79,20 @@ def _usable(one, folder, audio, segmented):
     source = hashlib.md5(f"{folder.resolve()} {one.audio}".encode()).hexdigest()[:8]
     target = audio / f"{safe_name(one.recording)}.{source}.wav"
     place = located(one.audio, folder)
-    problem = None if segmented else _wrong_length(one.stated, one.recording_stated, "utt2dur says ")
+    problem = None if segmented else wrong_length(one.stated, one.recording_stated, RECO2DUR)
     if problem:
-        return None, f"{place}: {problem}"
+        return None, f"{place}: utt2dur says {problem}"
     if is_extended(place):
         return _Copy(place, target, None, one.recording_stated), None
     if not segmented:
         return place, None  # whole files are looked at by who writes the manifest
     properties, problem = check_file(place)
-    problem = problem or _wrong_length(properties["duration"], one.recording_stated)  # pyright: ignore[reportOptionalSubscript]
+    problem = problem or wrong_length(properties["duration"], one.recording_stated, RECO2DUR)  # pyright: ignore[reportOptionalSubscript]
     if problem:
         return None, f"{place}: {problem}"
     if properties["channels"] == 1 and properties["format"] in READABLE:  # pyright: ignore[reportOptionalSubscript]
         return place, None
     return _Copy(place, target, properties["rate"], None), None  # pyright: ignore[reportOptionalSubscript]
-
-
-def _wrong_length(seconds, stated, what=""):
-    """What is wrong where reco2dur states another length; None where it does not, or nothing is known."""
-    if None in (seconds, stated) or round(abs(seconds - stated), 9) <= OVERSHOOT:
-        return None
-    return f"{what}{seconds:.2f} s of audio; reco2dur says {stated:g} s"
 
 
 def _copied(found, log, parts):
@@ -134,7 +129,7 @@ def _extract(place, target, stated):
     """Keep what a command puts out, or an archive holds, as 16-bit WAV; what is wrong with it, as it would be with a file."""
     with extracted(place) as copied:
         properties, problem = check_file(copied)
-        problem = problem or _wrong_length(properties["duration"], stated)  # pyright: ignore[reportOptionalSubscript]
+        problem = problem or wrong_length(properties["duration"], stated, RECO2DUR)  # pyright: ignore[reportOptionalSubscript]
         if problem:
             return f"{place}: {problem}"
         samples, rate = read_audio(copied)

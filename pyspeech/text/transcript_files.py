@@ -174,9 +174,9 @@ def _columns(path, lines):
     names = [line.partition("\t")[0].strip() for _, line in lines if "\t" in line]
     tabs = 2 * len(names) >= len(lines)
     blanks = tabs and any(len(name.split()) > 1 for name in names)  # in names, so that a line without a tab is one
+    hint = "; if it is of a stream or --nbest, score what transcribe writes with -o or --format json" if tabs else ""
     for where, line in lines:
         parts = [part.strip() for part in line.split("\t" if tabs and ("\t" in line or blanks) else None, maxsplit=1)]
-        hint = "; if it is of a stream or --nbest, score what transcribe writes with -o or --format json" if tabs else ""
         _add(found, where, parts[0], parts[1] if len(parts) == 2 else "", hint)
     return found
 

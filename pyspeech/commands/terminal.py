@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import logging
 import os
+import select
 import shutil
 import signal
 import sys
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 
 BAR = 20  # columns of a progress bar
-STDIN = 0  # file descriptor
 
 
 class StatusLine:
@@ -176,7 +177,7 @@ def some(names: Sequence[str], limit: int = 5) -> str:
 
 @contextlib.contextmanager
 def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
-    """Yield a list that the first Ctrl-C fills, so that a recording can end there; it also ends standard input.
+    """Yield a list that the first Ctrl-C fills, so that a recording can end there; it also ends `sys.stdin`.
 
     The second is a KeyboardInterrupt, as is the first where it leaves too little to be a recording. With wanted=False every
     Ctrl-C is what it was.
@@ -190,9 +191,11 @@ def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
         if stopped:
             raise KeyboardInterrupt
         stopped.append(True)
-        os.dup2(nothing, STDIN)  # a read that waits goes on here, and finds the end
 
-    nothing, kept = os.open(os.devnull, os.O_RDONLY), os.dup(STDIN)
+    woken, waking = os.pipe()
+    os.set_blocking(waking, False)
+    stdin, wakeup_before = sys.stdin, signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_UntilInterrupt(stdin.fileno(), stopped, woken)))
     before = signal.signal(signal.SIGINT, stop)
     try:
         yield stopped
@@ -202,9 +205,32 @@ def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
         raise
     finally:
         signal.signal(signal.SIGINT, before)
-        os.dup2(kept, STDIN)
-        os.close(kept)
-        os.close(nothing)
+        signal.set_wakeup_fd(wakeup_before)
+        sys.stdin = stdin
+        os.close(woken)
+        os.close(waking)
+
+
+class _UntilInterrupt(io.RawIOBase):
+    """What comes from a file descriptor until the list `stopped` is filled by the handler of a signal.
+
+    woken: a file descriptor from which a byte can be read once a signal has come. A signal that comes just before a read
+    begins to wait does not end the wait; hence the wait is for both.
+    """
+
+    def __init__(self, source: int, stopped: list[bool], woken: int) -> None:
+        self._source, self._stopped, self._woken = source, stopped, woken
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        while not self._stopped:
+            ready, _, _ = select.select([self._source, self._woken], [], [])
+            if self._woken not in ready:
+                return os.readv(self._source, [buffer])
+            os.read(self._woken, 1)
+        return 0
 
 
 def exit_after(main: Callable[[], int | str | None]) -> NoReturn:

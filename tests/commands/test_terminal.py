@@ -1,9 +1,13 @@
 """How tools begin and end: Ctrl-C at any moment, files that cannot be written."""
 
+import ctypes
 import os
+import select
 import signal
 import subprocess
 import sys
+import threading
+from functools import partial
 
 import pytest
 from tool_harness import ENVIRONMENT, UTILS, assert_usage_error
@@ -48,30 +52,54 @@ def test_ctrl_c_is_never_a_traceback(tmp_path, when, status):
     assert done.returncode == status and not done.stdout + done.stderr
 
 
-def test_an_interrupt_ends_standard_input_and_the_next_one_the_program():
-    before, kept, (reading, writing) = signal.getsignal(signal.SIGINT), os.dup(0), os.pipe()
-    os.dup2(reading, 0)  # from which nothing comes
-    try:
-        inode = os.fstat(0).st_ino
-        with stop_at_interrupt() as stopped:
-            assert not stopped
+@pytest.fixture
+def silent_stdin(monkeypatch):
+    """Standard input is a pipe from which nothing comes, but for one byte after 20 s: a read that waits then ends."""
+    reading, writing = os.pipe()
+    late = threading.Timer(20, os.write, (writing, b"x"))
+    late.start()
+    with open(reading) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield stdin
+    late.cancel()
+    os.close(writing)
+
+
+def test_an_interrupt_ends_standard_input_and_the_next_one_the_program(silent_stdin):
+    before = signal.getsignal(signal.SIGINT)
+    with stop_at_interrupt() as stopped:
+        assert not stopped
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stopped and sys.stdin.buffer.read1(1) == b""
+        with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-            assert stopped and os.read(0, 1) == b""
-            with pytest.raises(KeyboardInterrupt):
-                os.kill(os.getpid(), signal.SIGINT)
-                signal.pause()
-        assert signal.getsignal(signal.SIGINT) is before and os.fstat(0).st_ino == inode
-        with pytest.raises(KeyboardInterrupt), stop_at_interrupt():
-            os.kill(os.getpid(), signal.SIGINT)
-            raise UserError("holds no samples")
-        with pytest.raises(UserError), stop_at_interrupt():
-            raise UserError("holds no samples")
-        with stop_at_interrupt(wanted=False):
-            assert signal.getsignal(signal.SIGINT) is before
-    finally:
-        os.dup2(kept, 0)
-        for place in (kept, reading, writing):
-            os.close(place)
+            signal.pause()
+    assert signal.getsignal(signal.SIGINT) is before and sys.stdin is silent_stdin
+    assert signal.set_wakeup_fd(-1) == -1
+    with pytest.raises(KeyboardInterrupt), stop_at_interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+        raise UserError("holds no samples")
+    with pytest.raises(UserError), stop_at_interrupt():
+        raise UserError("holds no samples")
+    with stop_at_interrupt(wanted=False):
+        assert signal.getsignal(signal.SIGINT) is before
+
+
+def interrupt_and(function, *arguments):
+    """Call a function with an interrupt that Python has not handled yet: it looks for one between instructions of its own."""
+    calls = [partial(getattr(ctypes.CDLL(None), "raise"), int(signal.SIGINT)), partial(function, *arguments)]
+    return list(map(partial.__call__, calls))[1]
+
+
+@pytest.mark.parametrize("where", ["before the read", "before the wait"])
+def test_an_interrupt_just_before_a_read_ends_it_too(silent_stdin, monkeypatch, where):
+    with stop_at_interrupt() as stopped:
+        if where == "before the read":
+            assert interrupt_and(sys.stdin.buffer.read1, 1) == b""
+        else:
+            monkeypatch.setattr(select, "select", partial(interrupt_and, select.select))
+            assert sys.stdin.buffer.read1(1) == b""
+    assert stopped
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

@@ -1,5 +1,6 @@
 """utils/transcribe.py as its user meets it: files, pipes, languages, formats, errors; and the modules behind it."""
 
+import contextlib
 import io
 import json
 import math
@@ -252,16 +253,20 @@ def test_a_fault_in_a_batch_costs_one_recording(models, short, tmp_path, capsys,
     assert [line.split("\t")[0] for line in output.splitlines()] == ["a", "c"] and status == 1
 
 
-class Stdin:
-    def __init__(self, data):
-        self.buffer = io.BufferedReader(io.BytesIO(data))
+@pytest.fixture
+def give_stdin(monkeypatch, tmp_path):
+    """A function that makes bytes the standard input."""
+    with contextlib.ExitStack() as stack:
 
-    def isatty(self):
-        return False
+        def give(data):
+            (tmp_path / "stdin").write_bytes(data)
+            monkeypatch.setattr(sys, "stdin", stack.enter_context(open(tmp_path / "stdin")))
+
+        yield give
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_standard_input(models, short, capsys, monkeypatch, stream):
+def test_standard_input(models, short, capsys, give_stdin, stream):
     samples = soundfile.read(short)[0]
     raw = soundfile.read(short, dtype="int16")[0].tobytes()
     flac = io.BytesIO()
@@ -277,7 +282,7 @@ def test_standard_input(models, short, capsys, monkeypatch, stream):
         "at its rate": raw,
         "mu-law": law.getvalue(),
     }.items():
-        monkeypatch.setattr(sys, "stdin", Stdin(data))
+        give_stdin(data)
         rate = {"raw": ["--raw"], "at its rate": ["--raw", "--rate", "8000"]}.get(name, [])
         found = call_json(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else []), *rate)
         texts[name] = " ".join(item["text"] for item in found)
@@ -287,9 +292,9 @@ def test_standard_input(models, short, capsys, monkeypatch, stream):
     (short.parent / "a.raw").write_bytes(raw)
     (found,) = call_json(capsys, short.parent / "a.raw", "--raw", "--model", models["lid"])
     assert found["text"] == call_json(capsys, short, "--model", models["lid"])[0]["text"]
-    monkeypatch.setattr(sys, "stdin", Stdin(raw))
+    give_stdin(raw)
     assert call(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else [])) == ("", 1)
-    monkeypatch.setattr(sys, "stdin", Stdin(b""))
+    give_stdin(b"")
     assert call(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else [])) == ("", 1)
 
 

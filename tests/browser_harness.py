@@ -42,7 +42,7 @@ class Browser:
             self._ask(f"{domain}.enable")
 
     def open(self, path, width=1400, height=1000, dark=False):
-        """Load the page of a file."""
+        """Load the page of a file, and let it draw what it draws once its size is known."""
         self.problems.clear()
         self._ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -50,6 +50,7 @@ class Browser:
         self._loaded = False
         self._ask("Page.navigate", url=path.resolve().as_uri())
         self.wait(lambda: self._loaded)
+        self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def run(self, script):
         """The value of a JavaScript expression, of a promise what it resolves to."""

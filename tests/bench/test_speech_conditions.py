@@ -36,6 +36,8 @@ def test_conditions(bench):
         assert heard.dtype == np.float32 and len(heard) == len(samples) + extra, name
         if "below" in name:
             assert decibels(samples) - decibels(heard - samples) == pytest.approx(float(name.split()[2]), abs=0.1)
+        elif "softer" in name:
+            assert decibels(samples) - decibels(heard) == pytest.approx(float(name.split()[0]), abs=0.01)
         else:
             np.testing.assert_array_equal(heard[:-extra] if "behind" in name else heard[extra:], samples)
         if "-50 dB" in name:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Error rates of a transducer on a test set as it is, and behind silence, in noise, joined and streamed.
+"""Error rates of a transducer on a test set as it is, and behind silence, in noise, softer, joined and streamed.
 
 Each utterance is recognised as `transcribe` does, without its language where the model can tell. Its floor is noise of the
 spectrum and level of its quietest 0.1 s; white noise lies so far below the RMS of the utterance. Joined: three utterances of a
@@ -85,6 +85,8 @@ def conditions(rate):
         "1 s of its floor behind": floor(1.0, before=False),
         "white noise 20 dB below": in_noise(20.0),
         "white noise 10 dB below": in_noise(10.0),
+        "20 dB softer": lambda samples: samples * np.float32(0.1),
+        "40 dB softer": lambda samples: samples * np.float32(0.01),
     }
 
 

@@ -239,7 +239,7 @@ class Endpointing:
 def language_among(given: str, codes: Sequence[str]) -> str:
     """The one of a model's language codes that is meant: itself in any case and with - or _, or by its first part, as hi for
     hi-IN; UserError, which names them, for none and for several."""
-    wanted = given.lower().replace("_", "-")
+    wanted = str(given).lower().replace("_", "-")
     found = [code for code in codes if code.lower() == wanted] or [
         code for code in codes if code.lower().split("-")[0] == wanted
     ]

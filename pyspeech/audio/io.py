@@ -40,6 +40,7 @@ SNDFILE_SUFFIXES = (
 )
 FFMPEG_SUFFIXES = (".m4a", ".m4b", ".mp4", ".aac", ".wma", ".webm", ".mka", ".mkv", ".mov", ".avi", ".amr", ".3gp", ".ac3")
 LARGEST = 1e18  # of a sample; the square of a larger one, or what a filter makes of it, may not be finite
+UNNOTICED = 0.1  # seconds that a part may go on behind the end of its file: times are rounded
 log = logging.getLogger(__name__)
 
 
@@ -190,6 +191,13 @@ def _to_mono(source, channel, block_length, limit):
         yield samples
     if position == 0:
         raise UserError(f"{source.name}: holds no samples")
+    if limit is not None and limit - position > UNNOTICED * source.sampling_rate:
+        log.warning(
+            "%s: ends %.2f s before the part that was asked for does, which has %.2f s",
+            source.name,
+            (limit - position) / source.sampling_rate,
+            limit / source.sampling_rate,
+        )
     if cleaned:
         log.warning(
             "%s: samples not finite or beyond %g: %d (the first %.3f s after the start); read as 0",

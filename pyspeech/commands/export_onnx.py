@@ -83,6 +83,8 @@ def export_transducer(options, folder):
     bundle = load_model(folder)
     check_exportable(bundle)
     output = Path(options.output or folder / SHERPA)
+    if output.suffix == ".onnx":
+        raise UserError(f"-o {output}: expected the name of a folder; {SHERPA} takes several files")
     languages = bundle.model.languages
     if options.language:
         languages = [language_among(options.language, languages)]

@@ -1,8 +1,9 @@
 """Score transcripts: word error rate (WER) by language and overall, with 95 % confidence intervals.
 
 REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`), the output of utils/transcribe.py (text, json, ctm, or
-the folder of -o), NIST's trn, stm or ctm, or a lhotse manifest of supervisions or cuts (.jsonl, .jsonl.gz, .json, .yaml; the
-ids are those of the supervisions). Words with times are compared with the segments of an stm. { a / b / @ } in trn and stm,
+the folder of -o), NIST's trn, stm or ctm, a manifest of NeMo (lines of JSON; the ids are the names of the audio files without
+their endings), or a lhotse manifest of supervisions or cuts (.jsonl, .jsonl.gz, .json, .yaml; the ids are those of the
+supervisions). Words with times are compared with the segments of an stm. { a / b / @ } in trn and stm,
 and <ALT_BEGIN> in ctm, are alternatives of a reference. A missing hypothesis counts as empty; a hypothesis without reference
 is not scored; both are named. Languages in HYP are scored as predicted languages (LID accuracy and confusion) if the
 references' languages are known.

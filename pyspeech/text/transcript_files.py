@@ -6,6 +6,7 @@
     stm         NIST: `recording channel speaker start end [<labels>] words...`
     ctm         NIST: `recording channel start duration word [confidence]`; `<ALT_BEGIN>`, `<ALT>`, `<ALT_END>` for words
     json        lines of utils/transcribe.py --format json; with --stream, several of a recording
+    nemo        lines of JSON with audio_filepath and text, as NeMo's manifests; ids are the files' names without their endings
     manifest    lhotse supervisions or cuts (.jsonl, .jsonl.gz, .json, .yaml), ids of the supervisions
     folder      what utils/transcribe.py -o writes: a .txt, .json, .ctm, .trn or .stm for each recording
 
@@ -95,14 +96,14 @@ def read_transcripts(path: Path | str) -> Transcripts:
 def _read_file(path):
     name = path.name.lower().removesuffix(".filt")  # of Kaldi's scoring scripts
     if name.endswith(MANIFESTS):
-        ours = not name.endswith(".gz") and path.is_file() and _is_ours(_lines(path))
-        return _read_json(path, _lines(path)) if ours else read_manifest(path)
+        read = None if name.endswith(".gz") or not path.is_file() else _reader_of_json(_lines(path))
+        return read(path, _lines(path)) if read else read_manifest(path)
     lines = list(_lines(path))
     for ending, read in READERS.items():
         if name.endswith(ending):
             return read(path, lines)
-    if _is_ours(lines):
-        return _read_json(path, lines)
+    if read := _reader_of_json(lines):
+        return read(path, lines)
     looks = next((ending for ending, looks in LOOKS.items() if lines and all(map(looks, _plain(lines)))), None)
     if looks and (looks != ".trn" or _all_differ(lines)):
         return READERS[looks](path, lines)
@@ -214,13 +215,14 @@ def _is_time(text):
     return re.fullmatch(r"\d+\.\d+", text) is not None
 
 
-def _is_ours(lines):
-    """Whether the first of the lines is JSON of utils/transcribe.py."""
+def _reader_of_json(lines):
+    """What reads the lines, if the first is JSON of utils/transcribe.py or of NeMo; else None."""
     first = next(iter(lines), ("", ""))[1]
     try:
-        return first.lstrip().startswith("{") and {"recording", "segments"} <= json.loads(first).keys()
+        keys = json.loads(first).keys() if first.lstrip().startswith("{") else set()
     except ValueError:
-        return False
+        return None
+    return _read_json if {"recording", "segments"} <= keys else _read_nemo if "audio_filepath" in keys else None
 
 
 # Each of these reads [("path:1", line), ...].
@@ -314,6 +316,18 @@ def _read_json(path, lines):
             _add(found, where, name, said)
         ends[name] = end
     return Transcripts(path, found, words=dict(words))
+
+
+def _read_nemo(path, lines):
+    found = {}
+    for where, line in lines:
+        try:
+            entry = json.loads(line)
+            name, said = Path(entry["audio_filepath"]).stem, Said(entry["text"].strip(), entry.get("lang"))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{where}: expected JSON with audio_filepath and text ({type(error).__name__})") from None
+        _add(found, where, name, said)
+    return Transcripts(path, found)
 
 
 def _span(entry):

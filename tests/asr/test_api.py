@@ -157,7 +157,7 @@ def test_a_language_is_meant_by_its_first_part(given, expected):
 
 
 @pytest.mark.parametrize(
-    "given, message", [("en", "which of en-GB, en-IN?"), ("ta", "the model knows en-GB"), ("hin", "knows")]
+    "given, message", [("en", "which of en-GB, en-IN?"), ("ta", "the model knows en-GB"), ("hin", "knows"), (3, "knows")]
 )
 def test_a_language_that_is_none_or_several(given, message):
     with pytest.raises(UserError, match=f"^language {given}: .*{message}"):

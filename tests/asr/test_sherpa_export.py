@@ -258,6 +258,8 @@ def test_the_tool(tmp_path, capsys):
 
 def test_misuse_of_the_tool(tmp_path, monkeypatch):
     folder = str(save_random_model(tmp_path / "model", "multi_softmax"))
+    with pytest.raises(UserError, match="-o hindi.onnx: expected the name of a folder"):
+        export_onnx.main([str(folder), "--format", "sherpa-onnx", "-o", "hindi.onnx"])
     with pytest.raises(UserError, match="a transducer cannot be exported with --format onnx; add --format sherpa-onnx"):
         export_onnx.main([folder])
     with pytest.raises(UserError, match="language fr: the model knows en-IN, hi-IN, ta-IN"):

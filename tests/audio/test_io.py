@@ -91,13 +91,16 @@ def test_resampling_keeps_time_and_level(tmp_path, rate):
     assert np.abs(found - expected)[200:-200].max() < 1e-3
 
 
-def test_part_of_a_file(tmp_path):
+def test_part_of_a_file(tmp_path, caplog):
     samples = noise(2, 8000)[:, 0]
     soundfile.write(tmp_path / "a.wav", samples, 8000, subtype="FLOAT")
     part = np.concatenate(list(stream_audio(tmp_path / "a.wav", 8000, block_seconds=0.3, start=0.5, duration=1.0)))
     assert np.array_equal(part, samples[4000:12000])
     rest = np.concatenate(list(stream_audio(tmp_path / "a.wav", 8000, start=1.75)))
     assert np.array_equal(rest, samples[14000:])
+    assert len(list(stream_audio(tmp_path / "a.wav", 8000, start=1.0, duration=1.05))) == 1 and not caplog.records
+    list(stream_audio(tmp_path / "a.wav", 8000, start=1.0, duration=500.0))
+    assert "a.wav: ends 499.00 s before the part that was asked for does, which has 500.00 s" in caplog.text
     with pytest.raises(UserError, match="no samples"):
         list(stream_audio(tmp_path / "a.wav", 8000, start=2.5))
 

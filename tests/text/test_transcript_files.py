@@ -32,6 +32,10 @@ def ours(name, text, language="hi-IN"):
     return json.dumps(entry) + "\n"
 
 
+def nemo(name, text):
+    return json.dumps({"audio_filepath": f"clips/{name}.wav", "duration": 1.5, "text": text, "lang": "hi"}) + "\n"
+
+
 def transcript(name, text):
     words = [Word(word, 0.5 * place, 0.5 * place + 0.4, 0.9) for place, word in enumerate(text.split())]
     segment = Recognition(text, "hi-IN", 0.5, words, [Alternative(text, -1.5, 0.5)], 0.0, 3.0, 2.0, {})
@@ -57,6 +61,8 @@ FILES = {
     "words": "".join(ctm(name.replace(" ", "_"), text) for name, text in reversed(SAID.items())),
     "hyp.json": "".join(ours(name, text) for name, text in SAID.items()),
     "lines": "".join(ours(name, text) for name, text in SAID.items()),
+    "nemo.json": "".join(nemo(name, text) for name, text in SAID.items()),
+    "nemo.txt": "".join(nemo(name, text) for name, text in SAID.items()),
     "hyp.stm": "".join(f"{name.replace(' ', '_')} 1 spk 0.00 9.00 <o,f0> {text}\n" for name, text in SAID.items()),
 }
 
@@ -187,6 +193,8 @@ def test_options(tmp_path, options, message):
         ("x.stm", "a 1 s 0.5\n", "x.stm:1: 4 columns; expected stm"),
         ("x.json", ours("a", "b") + '{"recording": "b"}\n', "x.json:2: not a line of transcribe --format json"),
         ("x.json", ours("a", "b") * 2, "x.json:2: a is there twice"),
+        ("x.json", nemo("a", "b") + '{"audio_filepath": "c.wav"}\n', "x.json:2: expected JSON with audio_filepath and text"),
+        ("x.jsonl", '{"audio_filepath": "c.wav", "text": null}\n', "x.jsonl:1: expected JSON with audio_filepath and text"),
     ],
 )
 def test_damaged_files(tmp_path, name, text, message):

@@ -77,14 +77,14 @@ def export_detector(options, folder, kind):
 
 def export_transducer(options, folder):
     """Write a folder for each language, or for that of --language."""
+    output = Path(options.output or folder / SHERPA)
+    if output.suffix == ".onnx":
+        raise UserError(f"-o {output}: expected the name of a folder; {SHERPA} takes several files")
     from pyspeech.asr.checkpoint import load_model
     from pyspeech.asr.sherpa_export import check_exportable, export_sherpa, largest_difference
 
     bundle = load_model(folder)
     check_exportable(bundle)
-    output = Path(options.output or folder / SHERPA)
-    if output.suffix == ".onnx":
-        raise UserError(f"-o {output}: expected the name of a folder; {SHERPA} takes several files")
     languages = bundle.model.languages
     if options.language:
         languages = [language_among(options.language, languages)]

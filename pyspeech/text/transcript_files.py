@@ -222,7 +222,9 @@ def _reader_of_json(lines):
         keys = json.loads(first).keys() if first.lstrip().startswith("{") else set()
     except ValueError:
         return None
-    return _read_json if {"recording", "segments"} <= keys else _read_nemo if "audio_filepath" in keys else None
+    if {"recording", "segments"} <= keys:
+        return _read_json
+    return _read_nemo if "audio_filepath" in keys else None
 
 
 # Each of these reads [("path:1", line), ...].
